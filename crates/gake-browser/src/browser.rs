@@ -1,5 +1,7 @@
 //! A running Chromium, shared by all users of the process.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStderr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::inbox::Inbox;
 use crate::launch::{LaunchOptions, Launched, launch};
 use crate::pipe::Messages;
+use crate::remote;
 use crate::routes::{Makes, Routes, UserNumber};
 
 /// Commands that wait to be written, at most.
@@ -83,7 +86,10 @@ impl Browser {
         let sent = self.commands.as_ref().map(|commands| commands.try_send(text.into_bytes()));
         match sent {
             Some(Ok(())) => Ok(()),
-            _ => Err("the browser does not take commands".to_owned()),
+            _ => {
+                let routes = lock(&self.routes);
+                Err(routes.closed().unwrap_or("the browser does not take commands").to_owned())
+            }
         }
     }
 }
@@ -112,7 +118,9 @@ impl BrowserUser {
     /// # Errors
     /// When none is installed, or as [`Browser::shared`].
     pub(crate) fn new(options: &LaunchOptions) -> Result<Self, String> {
-        options.executable()?;
+        if options.remote.is_empty() {
+            options.executable()?;
+        }
         let browser = Browser::shared(options)?;
         let inbox = Arc::<Inbox>::default();
         let number = lock(&browser.routes).add_user(Arc::clone(&inbox));
@@ -162,8 +170,41 @@ impl Drop for BrowserUser {
     }
 }
 
+/// Serves the users of a Chromium that runs already until all senders are gone.
+fn run_remote(
+    (url, options): (&str, &LaunchOptions),
+    routes: &Arc<Mutex<Routes>>,
+    commands: &Receiver<Vec<u8>>,
+) {
+    let (writer, mut reader) = match remote::connect(url, options.timeout) {
+        Ok(connected) => connected,
+        Err(why) => return lock(routes).close(&why),
+    };
+    let (reading, ended) = (Arc::clone(routes), format!("{url}: the browser has ended"));
+    let thread = std::thread::Builder::new().name("gake-browser-read".to_owned());
+    let thread = thread.spawn(move || {
+        while let Ok(Some(message)) = reader.next() {
+            lock(&reading).dispatch(message);
+        }
+        lock(&reading).close(&ended);
+    });
+    if thread.is_err() {
+        lock(routes).close("no thread for the browser");
+    }
+    for command in commands {
+        if writer.write(command.strip_suffix(&[0]).unwrap_or(&command)).is_err() {
+            break;
+        }
+    }
+    writer.close();
+}
+
 /// Starts Chromium and writes commands until all senders are gone; then ends it.
 fn run(options: &LaunchOptions, routes: &Arc<Mutex<Routes>>, commands: &Receiver<Vec<u8>>) {
+    if !options.remote.is_empty() {
+        let any = RandomState::new().hash_one(0) as usize % options.remote.len();
+        return run_remote((&options.remote[any], options), routes, commands);
+    }
     let Launched { mut child, mut input, output, folder } = match launch(options) {
         Ok(launched) => launched,
         Err(why) => return lock(routes).close(&why),

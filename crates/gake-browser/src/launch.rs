@@ -8,7 +8,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use gake_go::duration::GoDuration;
 use gake_k6::test::BrowserSettings;
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -63,8 +65,11 @@ const ARGUMENTS: [&str; 26] = [
     "use-mock-keychain",
 ];
 
-/// The start of names of profile folders; the number of the process follows.
+/// The start of names of profile folders; the number of the process and its namespace follow.
 const FOLDER: &str = "gake-browser-";
+
+/// How long the browser may take to be there, and to open a page.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How to start Chromium, by k6's variables.
 #[derive(Debug, Clone, Default)]
@@ -76,20 +81,40 @@ pub(crate) struct LaunchOptions {
     ignored: Vec<String>,
     /// Addresses by host name or pattern, each maybe with a port.
     hosts: Vec<(String, String)>,
+    /// Host names and patterns to which nothing is sent.
+    blocked: Vec<String>,
+    /// The URLs of browsers that run already; one of them is taken.
+    pub(crate) remote: Vec<String>,
+    /// `K6_BROWSER_TIMEOUT`.
+    pub(crate) timeout: Duration,
+    /// Whether commands and messages are logged.
+    pub(crate) is_debug: bool,
 }
 
 impl LaunchOptions {
     /// Reads the variables `K6_BROWSER_*` and `PATH`.
-    pub(crate) fn read(settings: &BrowserSettings) -> Self {
-        let mut options = Self { hosts: settings.hosts.clone(), ..Self::default() };
+    ///
+    /// # Errors
+    /// When one has no valid value, in k6's words.
+    pub(crate) fn read(settings: &BrowserSettings) -> Result<Self, String> {
+        let (hosts, blocked) = (settings.hosts.clone(), settings.blocked.clone());
+        let mut options = Self { hosts, blocked, timeout: TIMEOUT, ..Self::default() };
         for (name, value) in &settings.environment {
             match name.as_str() {
                 "K6_BROWSER_EXECUTABLE_PATH" if !value.is_empty() => {
                     options.executable = Some(value.into());
                 }
-                "K6_BROWSER_HEADLESS" => {
-                    options.is_headed =
-                        ["false", "0", "f", "F", "FALSE", "False"].contains(&&**value);
+                "K6_BROWSER_HEADLESS" => options.is_headed = !boolean(name, value, true)?,
+                "K6_BROWSER_DEBUG" => options.is_debug = boolean(name, value, false)?,
+                "K6_BROWSER_TIMEOUT" if !value.is_empty() => {
+                    let timeout = GoDuration::parse_go(value).map_err(|error| {
+                        format!("{name} should be a time duration value: {error}")
+                    })?;
+                    options.timeout = timeout.to_std();
+                }
+                "K6_BROWSER_WS_URL" => {
+                    let urls = value.split(',').map(|url| url.trim().to_owned());
+                    options.remote = urls.filter(|url| !url.is_empty()).collect();
                 }
                 "K6_BROWSER_ARGS" => options.arguments = list(value),
                 "K6_BROWSER_IGNORE_DEFAULT_ARGS" => options.ignored = list(value),
@@ -97,7 +122,7 @@ impl LaunchOptions {
                 _ => {}
             }
         }
-        options
+        Ok(options)
     }
 
     /// The executable.
@@ -126,7 +151,10 @@ impl LaunchOptions {
         // Chromium has no sandbox for root, and does not start with one.
         let sandbox = rustix::process::geteuid().is_root().then_some("no-sandbox");
         let defaults = ARGUMENTS.into_iter().chain(headless.into_iter().flatten()).chain(sandbox);
+        // The first rule that matches holds, for WebSockets, too.
+        let blocked = self.blocked.iter().map(|host| format!("MAP {host} ~NOTFOUND"));
         let hosts = self.hosts.iter().map(|(host, address)| format!("MAP {host} {address}"));
+        let hosts = blocked.chain(hosts);
         let hosts = hosts.collect::<Vec<_>>().join(",");
         let hosts = (!hosts.is_empty()).then(|| format!("host-resolver-rules={hosts}"));
         let defaults = defaults.chain(["window-size=800,600"]).chain(hosts.as_deref());
@@ -139,6 +167,16 @@ impl LaunchOptions {
         all.push("--remote-debugging-pipe".to_owned());
         all.push(format!("--user-data-dir={}", folder.display()));
         all
+    }
+}
+
+/// A variable that is true or false, as Go reads one.
+fn boolean(name: &str, value: &str, default: bool) -> Result<bool, String> {
+    match value {
+        "" => Ok(default),
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err(format!("{name} should be a boolean")),
     }
 }
 
@@ -164,7 +202,7 @@ pub(crate) struct Launched {
 pub(crate) fn launch(options: &LaunchOptions) -> Result<Launched, String> {
     let executable = options.executable()?;
     remove_stale_folders();
-    let start = format!("{FOLDER}{}-", std::process::id());
+    let start = format!("{FOLDER}{}-{}-", std::process::id(), namespace());
     let folder = tempfile::Builder::new().prefix(&start).tempdir();
     let folder = folder.map_err(|error| format!("no folder for the browser's profile: {error}"))?;
     let mut command = Command::new(&executable);
@@ -204,13 +242,23 @@ fn spawn(mut command: Command) -> io::Result<(Child, File, File)> {
     Ok((child, OwnedFd::from(ours_in).into(), OwnedFd::from(ours_out).into()))
 }
 
+/// The number of the namespace in which processes have their numbers: containers may share a
+/// folder for temporary files.
+fn namespace() -> String {
+    let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    link.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
+}
+
 /// Removes the profile folders of processes that ended without doing so.
 fn remove_stale_folders() {
+    let here = namespace();
     let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.split('-').next());
-        let Some(number) = number.and_then(|number| number.parse::<u32>().ok()) else { continue };
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(FOLDER)) else { continue };
+        let mut parts = rest.split('-');
+        let number = parts.next().and_then(|number| number.parse::<u32>().ok());
+        let Some(number) = number.filter(|_| parts.next() == Some(&here)) else { continue };
         if !Path::new(&format!("/proc/{number}")).exists() {
             // The folder of another owner stays.
             let _ = std::fs::remove_dir_all(entry.path());
@@ -222,13 +270,34 @@ fn remove_stale_folders() {
 mod tests {
     use super::*;
 
-    fn options(variables: &[(&str, &str)]) -> LaunchOptions {
+    fn read(variables: &[(&str, &str)]) -> Result<LaunchOptions, String> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         LaunchOptions::read(&BrowserSettings {
             environment: variables.iter().map(owned).collect(),
             hosts: vec![("*.shop.test".to_owned(), "127.9.8.7:80".to_owned())],
+            blocked: vec!["ads.test".to_owned()],
             ..BrowserSettings::default()
         })
+    }
+
+    fn options(variables: &[(&str, &str)]) -> LaunchOptions {
+        read(variables).expect("valid variables")
+    }
+
+    #[test]
+    fn variables_have_k6s_errors() {
+        let refusal = |name, value| read(&[(name, value)]).expect_err("refused");
+        assert_eq!(refusal("K6_BROWSER_DEBUG", "zz"), "K6_BROWSER_DEBUG should be a boolean");
+        assert_eq!(
+            refusal("K6_BROWSER_TIMEOUT", "abc"),
+            "K6_BROWSER_TIMEOUT should be a time duration value: time: invalid duration \"abc\""
+        );
+        let options = options(&[
+            ("K6_BROWSER_TIMEOUT", "1m30s"),
+            ("K6_BROWSER_WS_URL", "ws://a/1, ws://b/2"),
+        ]);
+        assert_eq!(options.timeout, Duration::from_secs(90));
+        assert_eq!(options.remote, ["ws://a/1", "ws://b/2"]);
     }
 
     #[test]
@@ -241,7 +310,10 @@ mod tests {
         .arguments(Path::new("/profile"));
         let count = |start: &str| arguments.iter().filter(|one| one.starts_with(start)).count();
         assert_eq!(count("--lang=de"), 1);
-        assert_eq!(count("--host-resolver-rules=MAP *.shop.test 127.9.8.7:80"), 1);
+        assert_eq!(
+            count("--host-resolver-rules=MAP ads.test ~NOTFOUND,MAP *.shop.test 127.9.8.7:80"),
+            1
+        );
         assert_eq!(count("--window-size"), 1);
         assert_eq!(count("--no-first-run"), 1);
         assert_eq!(count("--mute-audio") + count("--headless"), 0);

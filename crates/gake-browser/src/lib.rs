@@ -11,6 +11,7 @@ mod inbox;
 mod launch;
 mod module;
 mod pipe;
+mod remote;
 mod routes;
 
 use gake_k6::extension::Extension;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::task::Poll;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,9 +18,10 @@ use gake_js::native::named;
 use gake_js::value::{buffer, bytes, evaluate_as};
 use gake_k6::metrics::MetricNumber;
 use gake_k6::modules::{BROWSER_METRICS, NO_BROWSER};
+use gake_k6::test::LogLevel;
 use gake_k6::user::dial::resolve as resolve_host;
 use gake_k6::user::vu::{OpenResource, Vu, VuStage};
-use gake_script::user::{Completion, aside};
+use gake_script::user::{Completion, aside, bound};
 use rquickjs::{ArrayBuffer, Ctx, Function, Object, Persistent, Promise, Value};
 
 use crate::browser::BrowserUser;
@@ -51,6 +53,9 @@ const VITALS: &str = include_str!("js/vitals.js");
 /// Archives and agents have no files of the machine.
 const NO_FILES: &str = "a script of an archive writes no screenshots: screenshot returns them";
 
+/// The bytes that are logged of a command or message, at most.
+const DEBUG_MAX: usize = 4096;
+
 /// Nanoseconds in a millisecond.
 const MS: f64 = 1e6;
 
@@ -63,6 +68,10 @@ struct Session {
     user: RefCell<Option<BrowserUser>>,
     /// Whether the iteration has called it.
     is_current: Cell<bool>,
+    /// Whether commands and messages are logged.
+    is_debug: Cell<bool>,
+    /// How long the browser and a new page may take.
+    timeout: Cell<Duration>,
 }
 
 impl OpenResource for Session {
@@ -115,6 +124,14 @@ impl Natives {
         let wake = move || natives.with_user(|user| user.inbox.wake()).unwrap_or_default();
         object.set("wake", named("browser", "wake", wake))?;
         let natives = of();
+        let idle = move |is_idle: bool| natives.vu.tasks.set_idle(usize::from(is_idle));
+        object.set("idle", named("browser", "idle", idle))?;
+        let bind = |ctx: Ctx<'js>, handler: Function<'js>| bound(&ctx, handler);
+        object.set("bind", named("browser", "bind", bind))?;
+        let natives = of();
+        let timeout = move || natives.session.timeout.get().as_secs_f64() * 1e3;
+        object.set("timeout", named("browser", "timeout", timeout))?;
+        let natives = of();
         let sample = move |name: String, tags: Vec<Vec<String>>, value: f64| {
             natives.sample(&name, tags, value);
         };
@@ -163,8 +180,12 @@ impl Natives {
         let mut session = self.session.user.borrow_mut();
         if session.as_ref().is_none_or(|user| !user.is_open()) {
             let options = LaunchOptions::read(&self.vu.test.settings().browser);
-            match BrowserUser::new(&options) {
-                Ok(user) => *session = Some(user),
+            match options.and_then(|options| Ok((BrowserUser::new(&options)?, options))) {
+                Ok((user, options)) => {
+                    *session = Some(user);
+                    self.session.is_debug.set(options.is_debug);
+                    self.session.timeout.set(options.timeout);
+                }
                 Err(why) => {
                     // No iteration can do without it.
                     self.vu.aborts.set(true);
@@ -187,13 +208,22 @@ impl Natives {
         session: Option<&str>,
         (method, params): (&str, &str),
     ) -> rquickjs::Result<f64> {
+        if self.session.is_debug.get() {
+            self.debug(&format!("-> {method} {params}"));
+        }
         let sent = self.with_user(|user| user.send(session, method, params));
         let sent = sent.unwrap_or_else(|| Err("the browser has been closed".to_owned()));
         sent.map(|id| id as f64).map_err(|why| error(ctx, &why))
     }
 
+    /// Logs a command or message, cut to a length that can be read.
+    fn debug(&self, text: &str) {
+        let text = &text[..text.floor_char_boundary(DEBUG_MAX)];
+        self.vu.test.log(LogLevel::Debug, text, &[("source", "browser")]);
+    }
+
     /// The next messages within some milliseconds, maybe none.
-    fn receive<'js>(&self, ctx: &Ctx<'js>, ms: f64) -> rquickjs::Result<Promise<'js>> {
+    fn receive<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, ms: f64) -> rquickjs::Result<Promise<'js>> {
         self.vu.room_for_task(ctx)?;
         let inbox = self.with_user(|user| Rc::new(std::sync::Arc::clone(&user.inbox)));
         let Some(inbox) = inbox else { return Err(error(ctx, "the browser has been closed")) };
@@ -201,6 +231,7 @@ impl Natives {
         let clock = self.vu.clock.clone();
         let (promise, resolve, reject) = ctx.promise()?;
         let (resolve, reject) = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
+        let natives = self.session.is_debug.get().then(|| Rc::clone(self));
         self.vu.tasks.add(async move {
             let mut sleep = pin!(clock.sleep_until(until));
             let received = poll_fn(|cx| match inbox.poll(cx) {
@@ -212,6 +243,7 @@ impl Natives {
                 Ok(messages) => {
                     let parsed = rquickjs::Array::new(ctx.clone())?;
                     for (index, message) in messages.into_iter().enumerate() {
+                        natives.iter().for_each(|natives| natives.debug(&format!("<- {message}")));
                         parsed.set(index, ctx.json_parse(message)?)?;
                     }
                     resolve.restore(ctx)?.call((parsed,))

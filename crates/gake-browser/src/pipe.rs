@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 /// The bytes of a message of Chromium, at most.
-const MESSAGE_MAX: u64 = 256 << 20;
+pub(crate) const MESSAGE_MAX: u64 = 256 << 20;
 
 /// Reads messages.
 pub(crate) struct Messages<R>(BufReader<R>);

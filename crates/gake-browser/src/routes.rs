@@ -115,6 +115,11 @@ impl Routes {
         self.users.values().for_each(|inbox| inbox.close(why));
     }
 
+    /// Why no message will come.
+    pub(crate) fn closed(&self) -> Option<&str> {
+        self.closed.as_deref()
+    }
+
     /// Whether messages may come.
     pub(crate) fn is_open(&self) -> bool {
         self.closed.is_none()

@@ -406,6 +406,9 @@ struct JSRuntime {
     // for smuggling the parent promise from js_promise_then
     // to js_promise_constructor
     JSValueLink *parent_promise;
+    /* gake: see JS_SetReactionHooks */
+    JSReactionCapture *reaction_capture;
+    JSReactionSwap *reaction_swap;
 
     JSHostPromiseRejectionTracker *host_promise_rejection_tracker;
     void *host_promise_rejection_tracker_opaque;
@@ -56691,6 +56694,7 @@ typedef struct JSPromiseReactionData {
     struct list_head link; /* not used in promise_reaction_job */
     JSValue resolving_funcs[2];
     JSValue handler;
+    JSValue state; /* gake: of the host, see JS_SetReactionHooks */
 } JSPromiseReactionData;
 
 JSPromiseStateEnum JS_PromiseState(JSContext *ctx, JSValueConst promise)
@@ -56758,6 +56762,7 @@ static void promise_reaction_data_free(JSRuntime *rt,
     JS_FreeValueRT(rt, rd->resolving_funcs[0]);
     JS_FreeValueRT(rt, rd->resolving_funcs[1]);
     JS_FreeValueRT(rt, rd->handler);
+    JS_FreeValueRT(rt, rd->state);
     js_free_rt(rt, rd);
 }
 
@@ -56775,12 +56780,15 @@ static JSValue promise_reaction_job(JSContext *ctx, int argc,
                                     JSValueConst *argv)
 {
     JSValueConst handler, func;
-    JSValue res, res2;
+    JSValue res, res2, outer = JS_UNDEFINED;
     JSValueConst arg;
-    bool is_reject;
+    bool is_reject, has_state;
 
-    assert(argc == 5);
+    assert(argc == 6);
     handler = argv[2];
+    has_state = !JS_IsUndefined(argv[5]) && ctx->rt->reaction_swap;
+    if (has_state)
+        outer = ctx->rt->reaction_swap(ctx, argv[5]);
     is_reject = JS_ToBool(ctx, argv[3]);
     arg = argv[4];
 
@@ -56794,6 +56802,10 @@ static JSValue promise_reaction_job(JSContext *ctx, int argc,
         }
     } else {
         res = JS_Call(ctx, handler, JS_UNDEFINED, 1, &arg);
+    }
+    if (has_state) {
+        JS_FreeValue(ctx, ctx->rt->reaction_swap(ctx, outer));
+        JS_FreeValue(ctx, outer);
     }
     is_reject = JS_IsException(res);
     if (is_reject) {
@@ -56813,6 +56825,13 @@ static JSValue promise_reaction_job(JSContext *ctx, int argc,
     JS_FreeValue(ctx, res);
 
     return res2;
+}
+
+/* gake */
+void JS_SetReactionHooks(JSRuntime *rt, JSReactionCapture *capture, JSReactionSwap *swap)
+{
+    rt->reaction_capture = capture;
+    rt->reaction_swap = swap;
 }
 
 void JS_SetPromiseHook(JSRuntime *rt, JSPromiseHook promise_hook, void *opaque)
@@ -56835,7 +56854,7 @@ static void fulfill_or_reject_promise(JSContext *ctx, JSValueConst promise,
     JSPromiseData *s = JS_GetOpaque(promise, JS_CLASS_PROMISE);
     struct list_head *el, *el1;
     JSPromiseReactionData *rd;
-    JSValueConst args[5];
+    JSValueConst args[6];
 
     if (!s || s->promise_state != JS_PROMISE_PENDING)
         return; /* should never happen */
@@ -56861,7 +56880,8 @@ static void fulfill_or_reject_promise(JSContext *ctx, JSValueConst promise,
         args[2] = rd->handler;
         args[3] = js_bool(is_reject);
         args[4] = value;
-        JS_EnqueueJob(ctx, promise_reaction_job, 5, args);
+        args[5] = rd->state;
+        JS_EnqueueJob(ctx, promise_reaction_job, 6, args);
         list_del(&rd->link);
         promise_reaction_data_free(ctx->rt, rd);
     }
@@ -57070,6 +57090,7 @@ static void js_promise_mark(JSRuntime *rt, JSValueConst val,
             JS_MarkValue(rt, rd->resolving_funcs[0], mark_func);
             JS_MarkValue(rt, rd->resolving_funcs[1], mark_func);
             JS_MarkValue(rt, rd->handler, mark_func);
+            JS_MarkValue(rt, rd->state, mark_func);
         }
     }
     JS_MarkValue(rt, s->promise_result, mark_func);
@@ -57649,8 +57670,14 @@ static __exception int perform_promise_then(JSContext *ctx,
 {
     JSPromiseData *s = JS_GetOpaque(promise, JS_CLASS_PROMISE);
     JSPromiseReactionData *rd_array[2], *rd;
+    JSValue state = JS_UNDEFINED;
     int i, j;
 
+    if (ctx->rt->reaction_capture) {
+        state = ctx->rt->reaction_capture(ctx);
+        if (JS_IsException(state))
+            return -1;
+    }
     rd_array[0] = NULL;
     rd_array[1] = NULL;
     for(i = 0; i < 2; i++) {
@@ -57659,8 +57686,10 @@ static __exception int perform_promise_then(JSContext *ctx,
         if (!rd) {
             if (i == 1)
                 promise_reaction_data_free(ctx->rt, rd_array[0]);
+            JS_FreeValue(ctx, state);
             return -1;
         }
+        rd->state = js_dup(state);
         for(j = 0; j < 2; j++)
             rd->resolving_funcs[j] = js_dup(cap_resolving_funcs[j]);
         handler = resolve_reject[i];
@@ -57669,12 +57698,13 @@ static __exception int perform_promise_then(JSContext *ctx,
         rd->handler = js_dup(handler);
         rd_array[i] = rd;
     }
+    JS_FreeValue(ctx, state);
 
     if (s->promise_state == JS_PROMISE_PENDING) {
         for(i = 0; i < 2; i++)
             list_add_tail(&rd_array[i]->link, &s->promise_reactions[i]);
     } else {
-        JSValueConst args[5];
+        JSValueConst args[6];
         call_promise_rejection_tracker(ctx, promise, true);
         i = s->promise_state - JS_PROMISE_FULFILLED;
         rd = rd_array[i];
@@ -57683,7 +57713,8 @@ static __exception int perform_promise_then(JSContext *ctx,
         args[2] = rd->handler;
         args[3] = js_bool(i);
         args[4] = s->promise_result;
-        JS_EnqueueJob(ctx, promise_reaction_job, 5, args);
+        args[5] = rd->state;
+        JS_EnqueueJob(ctx, promise_reaction_job, 6, args);
         for(i = 0; i < 2; i++)
             promise_reaction_data_free(ctx->rt, rd_array[i]);
     }

@@ -1169,6 +1169,14 @@ typedef void JSPromiseHook(JSContext *ctx, JSPromiseHookType type,
 JS_EXTERN void JS_SetPromiseHook(JSRuntime *rt, JSPromiseHook promise_hook,
                                  void *opaque);
 
+/* gake: state of the host that reactions of promises (await, then) carry.
+   What `capture` returns when one is added is given to `swap` before it runs;
+   `swap` returns the state that was there, which it gets back afterwards. */
+typedef JSValue JSReactionCapture(JSContext *ctx);
+typedef JSValue JSReactionSwap(JSContext *ctx, JSValueConst state);
+JS_EXTERN void JS_SetReactionHooks(JSRuntime *rt, JSReactionCapture *capture,
+                                   JSReactionSwap *swap);
+
 /* is_handled = true means that the rejection is handled */
 typedef void JSHostPromiseRejectionTracker(JSContext *ctx, JSValueConst promise,
                                            JSValueConst reason,

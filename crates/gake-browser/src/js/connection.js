@@ -70,8 +70,8 @@ class Connection {
     }
 
     /**
-     * A promise that events settle. Messages are received while any is pending, and only then, so
-     * that an iteration can end.
+     * A promise that events settle. While none is pending, the wait for messages is idle, so that
+     * an iteration can end; handlers of events run as long as anything else goes on.
      */
     wait(begin, ms) {
         return new Promise((resolve, reject) => {
@@ -84,10 +84,11 @@ class Connection {
                 this.waiting -= 1;
                 if (timer) this.timers.delete(timer);
                 cleanUp?.();
-                if (this.waiting === 0 && this.isPumping && !this.isDispatching) native.wake();
+                if (this.waiting === 0 && this.isReceiving) native.idle(true);
                 how(value);
             };
             this.waiting += 1;
+            if (this.isReceiving) native.idle(false);
             if (ms !== undefined && ms !== Infinity) {
                 timer = { at: native.now() + ms, fire: () => settle(reject)(new TimeoutError(ms)) };
                 this.timers.add(timer);
@@ -107,16 +108,19 @@ class Connection {
         if (this.isPumping) return;
         this.isPumping = true;
         try {
-            while (this.waiting > 0) {
+            for (;;) {
                 this.wakesAt = Infinity;
                 for (const timer of this.timers) this.wakesAt = Math.min(this.wakesAt, timer.at);
                 const pause = Math.max(0, Math.min(this.wakesAt - native.now(), 3_600_000));
-                const messages = await native.receive(pause);
-                this.isDispatching = true;
+                const received = native.receive(pause);
+                this.isReceiving = true;
+                native.idle(this.waiting === 0);
+                const messages = await received;
+                this.isReceiving = false;
+                native.idle(false);
                 for (const message of messages) this.dispatch(message);
                 const now = native.now();
                 for (const timer of [...this.timers]) if (timer.at <= now) timer.fire();
-                this.isDispatching = false;
                 // Promises that were settled may begin the next wait.
                 await null;
             }
@@ -125,7 +129,7 @@ class Connection {
             for (const { reject } of [...this.commands.values(), ...this.conditions]) reject(error);
         } finally {
             this.isPumping = false;
-            this.isDispatching = false;
+            this.isReceiving = false;
         }
     }
 

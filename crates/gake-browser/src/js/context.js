@@ -2,6 +2,11 @@
 
 const PERMISSIONS = { geolocation: 'geolocation', midi: 'midi', 'midi-sysex': 'midiSysex', notifications: 'notifications', camera: 'videoCapture', microphone: 'audioCapture', 'background-sync': 'backgroundSync', 'ambient-light-sensor': 'sensors', accelerometer: 'sensors', gyroscope: 'sensors', magnetometer: 'sensors', 'accessibility-events': 'accessibilityEvents', 'clipboard-read': 'clipboardReadWrite', 'clipboard-write': 'clipboardSanitizedWrite', 'payment-handler': 'paymentHandler' };
 
+const COOKIE = { name: String, value: String, url: String, domain: String, path: String, expires: Number, httpOnly: Boolean, secure: Boolean, sameSite: String };
+/** A cookie as Chromium takes it: with the types of its fields. */
+const cookieOf = (cookie) => Object.fromEntries(Object.entries(COOKIE)
+    .filter(([name]) => !isNullish(cookie?.[name])).map(([name, type]) => [name, type(cookie[name])]));
+
 class BrowserContext {
     constructor(connection, id, options) {
         hide(this, {
@@ -28,6 +33,8 @@ class BrowserContext {
         if (geolocation) commands.push(['Emulation.setGeolocationOverride', { accuracy: 0, ...geolocation }]);
         if (this.isOffline) commands.push(['Network.emulateNetworkConditions', { offline: true, latency: 0, downloadThroughput: -1, uploadThroughput: -1 }]);
         const features = [];
+        // A page in the background has no position and no frames otherwise.
+        commands.push(['Emulation.setFocusEmulationEnabled', { enabled: true }]);
         features.push({ name: 'prefers-color-scheme', value: colorScheme ?? 'light' });
         if (reducedMotion) features.push({ name: 'prefers-reduced-motion', value: reducedMotion });
         commands.push(['Emulation.setEmulatedMedia', { features }]);
@@ -42,8 +49,11 @@ class BrowserContext {
         if (this.isClosed) throw goError('creating new page in browser context: browser context is closed');
         this.creating += 1;
         try {
-            const { targetId } = await this.connection.send(null, 'Target.createTarget', { url: 'about:blank', browserContextId: this.id });
+            const created = this.connection.send(null, 'Target.createTarget', { url: 'about:blank', browserContextId: this.id });
+            const { targetId } = await this.connection.limit(created, native.timeout());
             return await this.attach(targetId);
+        } catch (error) {
+            throw error instanceof TimeoutError ? goError('creating new page in browser context: creating a new blank page: context deadline exceeded') : error;
         } finally {
             this.creating -= 1;
         }
@@ -85,7 +95,7 @@ class BrowserContext {
     }
 
     async addCookies(cookies) {
-        const all = (Array.isArray(cookies) ? cookies : []).map((cookie) => ({ ...cookie }));
+        const all = (Array.isArray(cookies) ? cookies : []).map(cookieOf);
         if (!all.length) throw goError('cannot set cookies: no cookies provided');
         for (const cookie of all) {
             if (!cookie.name) throw goError('cookie name must be set');
@@ -178,11 +188,19 @@ const open = () => {
     return current;
 };
 
-const ready = (state) => {
-    state.ready ??= state.connection.limit(state.connection.send(null, 'Browser.getVersion'), 30000).then((found) => {
+const connect = async ({ connection }) => {
+    const ms = native.timeout();
+    try {
+        const found = await connection.limit(connection.send(null, 'Browser.getVersion'), ms);
         version = found.product.replace(/^.*\//, '');
         agent = found.userAgent;
-    });
+    } catch (error) {
+        throw error instanceof TimeoutError ? goError(`the browser was not ready within ${goDuration(ms)}, as K6_BROWSER_TIMEOUT says`) : error;
+    }
+};
+
+const ready = (state) => {
+    state.ready ??= connect(state);
     return state.ready;
 };
 
@@ -233,6 +251,6 @@ const browser = {
 };
 const chromium = {
     async connectOverCDP() {
-        throw goError('connectOverCDP: gake drives the Chromium that it starts, and connects to no other');
+        throw goError('connectOverCDP: gake drives the Chromium that it starts, or the one that K6_BROWSER_WS_URL names');
     },
 };

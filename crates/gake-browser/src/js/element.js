@@ -53,13 +53,28 @@ class ElementHandle extends JSHandle {
                 // Quads of an inline element are of its first line.
                 const from = position ? { x: Math.min(...xs) + local.width / 2, y: Math.min(...ys) + local.height / 2 } : center;
                 const target = { x: from.x + offset.x, y: from.y + offset.y };
-                const shift = await this.call('(i, element) => { let [x, y] = [0, 0]; for (let w = element.ownerDocument.defaultView; w.frameElement; w = w.parent) { const r = w.frameElement.getBoundingClientRect(); x += r.x + w.frameElement.clientLeft; y += r.y + w.frameElement.clientTop; } return { x, y }; }').catch(() => null);
+                const shift = await this.shift();
                 const hit = { x: target.x - (shift?.x ?? 0), y: target.y - (shift?.y ?? 0) };
                 const why = force || !shift ? null : await this.call('(i, element, hit) => i.hitTarget(element, hit)', hit);
                 if (!why) return target;
             }
             if (native.now() >= end) throw new TimeoutError(ms);
             await this.frame.tab.connection.sleep(20);
+        }
+    }
+
+    /** Where the element's document begins in the page. */
+    async shift() {
+        const within = await this.call('(i, element) => { let [x, y] = [0, 0]; for (let w = element.ownerDocument.defaultView; w !== w.parent; w = w.parent) { if (!w.frameElement) return null; const r = w.frameElement.getBoundingClientRect(); x += r.x + w.frameElement.clientLeft; y += r.y + w.frameElement.clientTop; } return { x, y }; }').catch(() => null);
+        if (within) return within;
+        // A frame of another site does not see the elements around it.
+        try {
+            const page = this.frame.tab;
+            const { backendNodeId } = await page.send('DOM.getFrameOwner', { frameId: this.frame.id });
+            const { model } = await page.send('DOM.getBoxModel', { backendNodeId });
+            return { x: model.content[0], y: model.content[1] };
+        } catch {
+            return null;
         }
     }
 
@@ -130,9 +145,15 @@ const choicesOf = (values) => {
         ? { value: value.value, label: value.label, index: value.index } : String(value)));
 };
 
-const pressWith = (modifiers, page) => {
-    const names = optionsOf({ modifiers }).modifiers ?? [];
-    page.keyboard.modifiers = names.reduce((mask, name) => mask | (MODIFIERS[name] ?? 0), 0);
+/** Acts while these keys are held, by default those that the script holds. */
+const holding = async (modifiers, page, act) => {
+    const held = page.keyboard.modifiers;
+    if (Array.isArray(modifiers)) page.keyboard.modifiers = modifiers.reduce((mask, name) => mask | (MODIFIERS[name] ?? 0), 0);
+    try {
+        await act();
+    } finally {
+        page.keyboard.modifiers = held;
+    }
 };
 
 const click = (count) => async (element, ms, options) => {
@@ -140,9 +161,8 @@ const click = (count) => async (element, ms, options) => {
     const { button, delay, modifiers, trial, clickCount, noWaitAfter } = optionsOf(options);
     const { x, y } = await element.point(ms, options);
     if (trial) return;
-    pressWith(modifiers, page);
-    await page.afterNavigation(noWaitAfter, ms, () => page.mouse.click(x, y, { button, delay, clickCount: clickCount ?? count }));
-    page.keyboard.modifiers = 0;
+    const press = () => page.mouse.click(x, y, { button, delay, clickCount: clickCount ?? count });
+    await holding(modifiers, page, () => page.afterNavigation(noWaitAfter, ms, press));
 };
 
 const setChecked = async (element, ms, wanted, options) => {

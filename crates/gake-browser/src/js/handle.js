@@ -80,7 +80,8 @@ class JSHandle {
 
     async jsonValue() {
         if (!this.objectId) return this.value;
-        return this.frame.evaluateIn('(value) => value', [this], true);
+        // As in k6, the text of it.
+        return JSON.stringify(await this.frame.evaluateIn('(value) => value', [this], true));
     }
 
     async getProperties() {

@@ -191,10 +191,7 @@
         const { x, y, width, height } = element.getBoundingClientRect();
         return { x, y, width, height };
     };
-    const editable = (element) => {
-        if (element.isContentEditable) return !isDisabled(element);
-        return ['INPUT', 'TEXTAREA', 'SELECT'].includes(element.nodeName) && !isDisabled(element) && !element.readOnly;
-    };
+    const editable = (element) => !isDisabled(element) && !element.readOnly;
     const retarget = (element) => (element.nodeName === 'LABEL' && element.control ? element.control : element);
     const states = {
         attached: (element) => element.isConnected,

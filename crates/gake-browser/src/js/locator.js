@@ -188,7 +188,9 @@ class Locator {
         try {
             await this.retry(timeoutOf(options, this.page.timeout()), stateOf(state), async () => undefined);
         } catch (error) {
-            throw because(`waiting for ${quote(this.label)}`, error);
+            // k6 has its own word for it here.
+            const isStrict = /strict mode violation/.test(messageOf(error));
+            throw because(`waiting for ${quote(this.label)}`, isStrict ? 'error:strictmodeviolation' : error);
         }
     }
 

@@ -176,7 +176,7 @@ class Page {
         if (typeof handler !== 'function') throw goError('"handler" argument cannot be nil');
         const all = this.handlers.get(event) ?? [];
         if (all.length >= HANDLERS_MAX) throw goError(`too many handlers of ${event}`);
-        this.handlers.set(event, [...all, handler]);
+        this.handlers.set(event, [...all, native.bind(handler)]);
     }
 
     emit(event, value) {

@@ -175,9 +175,9 @@ fn features_text(is_json: bool) -> String {
         });
         return serde_json::to_string_pretty(&all).unwrap_or_default() + "\n";
     }
-    let line = |(feature, description)| format!("{feature:<20}Experimental   {description}\n");
+    let line = |(feature, description)| format!("{feature:<23}Experimental   {description}\n");
     let lines: String = Features::ALL.into_iter().map(line).collect();
-    format!("{:<20}LIFECYCLE      DESCRIPTION\n{lines}", "FEATURE")
+    format!("{:<23}LIFECYCLE      DESCRIPTION\n{lines}", "FEATURE")
 }
 
 fn usage() -> String {

@@ -37,14 +37,13 @@ const BROWSER: &str = "(fail) => {
 }";
 
 /// Its metrics.
-pub const METRICS: [(&str, MetricKind, MetricUnit); 10] = [
+pub const METRICS: [(&str, MetricKind, MetricUnit); 9] = [
     ("browser_data_sent", MetricKind::Counter, MetricUnit::Bytes),
     ("browser_data_received", MetricKind::Counter, MetricUnit::Bytes),
     ("browser_http_req_duration", MetricKind::Trend, MetricUnit::Time),
     ("browser_http_req_failed", MetricKind::Rate, MetricUnit::Number),
     ("browser_web_vital_cls", MetricKind::Trend, MetricUnit::Number),
     ("browser_web_vital_fcp", MetricKind::Trend, MetricUnit::Time),
-    ("browser_web_vital_fid", MetricKind::Trend, MetricUnit::Time),
     ("browser_web_vital_inp", MetricKind::Trend, MetricUnit::Time),
     ("browser_web_vital_lcp", MetricKind::Trend, MetricUnit::Time),
     ("browser_web_vital_ttfb", MetricKind::Trend, MetricUnit::Time),

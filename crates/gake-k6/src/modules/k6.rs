@@ -15,6 +15,7 @@ use rquickjs::function::Opt;
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use crate::metrics::BuiltinMetric;
+use crate::user::metric_context::MetricContext;
 use crate::user::vu::{SampleTags, Vu, VuStage};
 
 /// k6's error for a check that returns a promise.
@@ -144,7 +145,7 @@ fn check<'js>(
 /// Calls a function within a group.
 fn group<'js>(
     ctx: &Ctx<'js>,
-    vu: &Vu,
+    vu: &Rc<Vu>,
     name: &str,
     function: Option<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
@@ -153,21 +154,49 @@ fn group<'js>(
     let Some(function) = function else {
         return Err(go_error(ctx, "group() requires a callback as a second argument"));
     };
-    if is_async(&function)? {
+    let is_carried = vu.test.settings().features.async_metric_context;
+    if !is_carried && is_async(&function)? {
         return Err(go_error(ctx, ASYNC_GROUP));
     }
     checked_name(ctx, name)?;
     let outer = Rc::clone(&vu.group.borrow());
+    let context = is_carried.then(|| MetricContext::of(vu));
     // As in k6, only at the top a group without a name is its outer group.
     if !name.is_empty() || !outer.is_empty() {
         *vu.group.borrow_mut() = format!("{outer}{SEPARATOR}{name}").into();
     }
     let start = vu.now();
+    let entered = is_carried.then(|| vu.series_index.tag_set(&**vu));
     let result = function.call::<_, Value<'js>>(());
-    let set = vu.series_index.tag_set(vu);
-    vu.record(BuiltinMetric::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
+    let set = entered.unwrap_or_else(|| vu.series_index.tag_set(&**vu));
     *vu.group.borrow_mut() = outer;
-    result
+    context.iter().for_each(|context| context.restore(vu));
+    let user = Rc::clone(vu);
+    let end = move || {
+        let took = user.now().saturating_sub(start) as f64;
+        user.record(BuiltinMetric::GroupDuration, &set, took);
+    };
+    match result {
+        Ok(promised) if is_carried && is_thenable(&promised)? => {
+            let then: Function<'js> = value::evaluate(ctx, SETTLED)?;
+            then.call((promised, Function::new(ctx.clone(), end)?))
+        }
+        result => {
+            end();
+            result
+        }
+    }
+}
+
+/// What an async group returns: `end` is called when it has ended.
+const SETTLED: &str = "(promised, end) => Promise.resolve(promised).then(
+    (value) => { end(); return value; },
+    (why) => { end(); throw why; },
+)";
+
+fn is_thenable(value: &Value<'_>) -> rquickjs::Result<bool> {
+    let then = value.as_object().map(|object| object.get::<_, Value<'_>>("then")).transpose()?;
+    Ok(then.is_some_and(|then| then.is_function()))
 }
 
 fn is_async(function: &Function<'_>) -> rquickjs::Result<bool> {

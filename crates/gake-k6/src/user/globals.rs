@@ -10,7 +10,7 @@ use gake_js::crypto::{random, uuid};
 use gake_js::errors::go_error;
 use gake_js::value::{buffer, evaluate, given};
 use gake_js::{crypto_subtle, text_codec};
-use gake_script::user::{Completion, LazyList, lazily};
+use gake_script::user::{Completion, LazyList, bound, lazily};
 use rquickjs::function::{Opt, Rest, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, IntoJs, Object, Persistent, Value};
@@ -108,7 +108,7 @@ fn start_timer<'js>(
     delay: Option<Value<'js>>,
     arguments: Rest<Value<'js>>,
 ) -> rquickjs::Result<u32> {
-    let callback = callback_of(ctx, name, callback)?;
+    let callback = bound(ctx, callback_of(ctx, name, callback)?)?;
     vu.room_for_task(ctx)?;
     let delay = delay.map(|delay| Coerced::<f64>::from_js(ctx, delay)).transpose()?;
     let delay = delay.map_or(0.0, |delay| delay.0);

@@ -6,6 +6,7 @@ pub mod dial;
 mod globals;
 pub(crate) mod lingering;
 pub(crate) mod loader;
+pub(crate) mod metric_context;
 mod options_json;
 pub mod pending;
 pub mod request_params;

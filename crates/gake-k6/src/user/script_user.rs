@@ -17,7 +17,7 @@ use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
 use super::loader::Modules;
 use super::options_json::options_json;
 use super::vu::{Vu, VuContext, VuStage};
-use super::{console, globals, thrown};
+use super::{console, globals, metric_context, thrown};
 use crate::metrics::BuiltinMetric;
 use crate::modules::{LISTS, type_name};
 use gake_go::json::parse_error;
@@ -185,6 +185,7 @@ impl ScriptUser {
     fn globals<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<()> {
         self.vu.store_in(ctx);
         self.modules.store_in(ctx);
+        metric_context::install(ctx, &self.vu);
         globals::install(ctx, &self.vu)
     }
 

@@ -234,6 +234,7 @@ fn browser_settings(options: &K6Options, system: &BTreeMap<String, String>) -> B
         scenarios: scenarios.map(|(name, _)| name.clone()).collect(),
         environment: environment.map(owned).collect(),
         hosts: options.hosts.iter().flatten().map(owned).collect(),
+        blocked: options.block_hostnames.iter().flatten().cloned().collect(),
     }
 }
 

@@ -11,6 +11,11 @@
 
 mod aside;
 mod builtins;
+#[cfg(patched_quickjs)]
+mod carried;
+#[cfg(not(patched_quickjs))]
+#[path = "not_carried.rs"]
+mod carried;
 mod fiber;
 mod heap;
 #[cfg(patched_quickjs)]
@@ -35,6 +40,7 @@ use rquickjs::{Context, Ctx, Runtime, qjs};
 
 pub use aside::{aside, aside_above};
 pub use builtins::{Builtins, add_builtins};
+pub use carried::{CARRIES_STATE, CarriedState, bound, carry};
 pub use fiber::{Fiber, WaitError, give_way, is_late, wait, wait_long, within, yield_once};
 pub use heap::{HeapCharge, throw_out_of_memory};
 pub use json::{WhyNotJson, explain_json};

@@ -24,6 +24,8 @@ pub struct Tasks {
     waiting: RefCell<FuturesUnordered<Task>>,
     /// Whether no further job may run.
     is_ended: Cell<bool>,
+    /// The tasks that nothing waits for: alone, they do not keep [`Tasks::drive`] going.
+    idle: Cell<usize>,
 }
 
 impl std::fmt::Debug for Tasks {
@@ -44,6 +46,12 @@ impl Tasks {
         self.waiting.borrow().len() >= TASKS_MAX
     }
 
+    /// Sets how many of the tasks nothing waits for, such as the wait for events that may never
+    /// come.
+    pub fn set_idle(&self, count: usize) {
+        self.idle.set(count);
+    }
+
     /// Ends [`Tasks::drive`] after the job that runs, without another yield: a script that ends its
     /// test completes its iteration.
     pub fn end(&self) {
@@ -53,11 +61,12 @@ impl Tasks {
     /// Drops every task.
     pub fn clear(&self) {
         self.is_ended.set(false);
+        self.idle.set(0);
         // Take the list first: dropping a task may access it.
         drop(self.waiting.take());
     }
 
-    /// Runs jobs of promises and tasks until there are none or `is_done`. Call it in a fiber.
+    /// Runs jobs of promises and tasks until there are none but idle ones, or `is_done`. Call it in a fiber.
     /// Exceptions of completions go to `thrown`.
     ///
     /// # Errors
@@ -74,7 +83,8 @@ impl Tasks {
                     return Err(WaitError::Ended);
                 }
             }
-            if self.is_ended.get() || is_done() || self.waiting.borrow().is_empty() {
+            let is_idle = self.waiting.borrow().len() <= self.idle.get();
+            if self.is_ended.get() || is_done() || is_idle {
                 return Ok(());
             }
             let completion = wait(self.next())?;

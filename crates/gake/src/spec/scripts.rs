@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gake_core::spec::value::UsersValue;
-use gake_core::spec::{RunDraft, ScenarioDraft};
+use gake_core::spec::{HttpVersion, RunDraft, ScenarioDraft};
 use gake_judge::Objective;
 use gake_k6::options::K6Options;
 use gake_k6::version::K6Version;
@@ -47,10 +47,11 @@ pub fn load(
         return Ok(None);
     }
     let target = draft.scenarios.iter_mut().find(|one| one.script.is_some());
-    let options = match target.filter(|_| args.spec.spec.is_none()) {
+    let mut options = match target.filter(|_| args.spec.spec.is_none()) {
         Some(target) => options(target)?,
         None => K6Options::default(),
     };
+    set_http(&mut options, draft)?;
     let settings = ScriptSettings {
         options,
         variables: args.script.env.iter().cloned().collect(),
@@ -106,8 +107,13 @@ pub fn load_journey(
         objective.clone().of_script().map_err(Failure::usage)?;
     }
     let given = draft.objectives.clone();
-    let settings =
-        ScriptSettings { failed_bodies: args.request.body_errors, ..settings(&args.redaction)? };
+    let mut options = K6Options::default();
+    set_http(&mut options, draft)?;
+    let settings = ScriptSettings {
+        options,
+        failed_bodies: args.request.body_errors,
+        ..settings(&args.redaction)?
+    };
     let loader = ScriptLoader::new(settings, log::first_error(console));
     let loaded = expand(draft, &loader).map_err(|error| failure(&error))?;
     draft.objectives = given;
@@ -124,6 +130,23 @@ pub fn load_journey(
         loader.keep(&path, script);
     }
     Ok(Some(loader))
+}
+
+/// The version of HTTP that flags or spec name, which replaces the one of the script's options.
+fn set_http(options: &mut K6Options, draft: &RunDraft) -> Result<(), Failure> {
+    let Some(version) = draft.connection.http else { return Ok(()) };
+    let name = match version {
+        HttpVersion::Http10 => {
+            return Err(Failure::usage("--http 1.0: scripts send HTTP/1.1, 2 or 3"));
+        }
+        HttpVersion::Http11 => "1.1",
+        HttpVersion::Http2 => "2",
+        HttpVersion::Auto => "auto",
+        HttpVersion::Http3 => "3",
+        HttpVersion::Auto3 => "auto3",
+    };
+    options.http_version = Some(name.to_owned());
+    Ok(())
 }
 
 /// The scenario whose function, environment and tags a search takes; of several the default

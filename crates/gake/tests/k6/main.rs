@@ -295,6 +295,72 @@ fn scripts_run_as_k6_runs_them() {
 
 /// What k6 2.3 has and 2.2, with which the cases are recorded, lacks.
 #[test]
+fn groups_and_tags_follow_asynchronous_code() {
+    let script = "import { group } from 'k6';
+        import exec from 'k6/execution';
+        import { Counter } from 'k6/metrics';
+        const ccc = new Counter('ccc');
+        export const options = { thresholds: {
+            'ccc{group:::a}': ['count==3'], 'ccc{group:::b}': ['count==2'], 'ccc{tag:b}': ['count==1'],
+            'ccc{group:::b::in}': ['count==1'], 'group_duration{group:::a}': ['min>=60'], 'ccc{timer:1}': ['count==1'],
+        } };
+        const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+        export default async function () {
+            const a = group('a', async () => { ccc.add(1); await wait(60); ccc.add(1); wait(1).then(() => ccc.add(1)); return 'A'; });
+            const b = group('b', async () => {
+                exec.vu.tags.tag = 'b'; ccc.add(1); delete exec.vu.tags.tag;
+                setTimeout(() => { exec.vu.tags.timer = '1'; ccc.add(1); }, 10);
+                await wait(20);
+                await group('in', async () => { await null; ccc.add(1); });
+                throw new Error('B');
+            }).catch((error) => error.message);
+            const thenable = group('t', () => ({ then(resolve) { resolve('T'); } }));
+            console.log('returned', await a, await b, group('s', () => 7), thenable instanceof Promise, await thenable);
+            console.log('tags', exec.vu.tags.timer, exec.vu.tags.tag, JSON.stringify(exec.vu.tags.group));
+            await wait(20);
+        }";
+    let path = tempfile::NamedTempFile::with_suffix(".js").unwrap();
+    std::fs::write(&path, script).unwrap();
+    let run = |more: &[&str]| {
+        let path = path.path().to_str().unwrap();
+        let ran = start(&mut gake(&[&["as", "k6", "run", "--quiet", path], more].concat())).wait();
+        (ran.code, ran.stderr + &ran.stdout)
+    };
+    let (code, printed) = run(&["--features", "async-metric-context"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("returned A B 7 true T"), "{printed}");
+    assert!(printed.contains("tags undefined undefined \\\"\\\""), "{printed}");
+    let (_, refused) = run(&[]);
+    assert!(refused.contains("group() does not support async functions"), "{refused}");
+}
+
+/// The version of HTTP is a flag for scripts, too.
+#[test]
+fn flags_choose_the_version_of_http_of_a_script() {
+    let lab = lab();
+    let script = "import http from 'k6/http';
+        export const options = { httpVersion: '1.1' };
+        export default () => console.log('spoke ' + http.get(__ENV.URL).proto);";
+    let path = tempfile::NamedTempFile::with_suffix(".js").unwrap();
+    std::fs::write(&path, script).unwrap();
+    let url = format!("URL=http://{}/fast", lab.addr());
+    let run = |more: &[&str]| {
+        let args = ["run", path.path().to_str().unwrap(), "-u", "1", "-n", "1", "-e", &url];
+        let ran = start(&mut gake(&[&args[..], more].concat())).wait();
+        ran.stderr + &ran.stdout
+    };
+    for (flags, spoken) in
+        [(&[][..], "HTTP/1.1"), (&["--http", "2"], "HTTP/2.0"), (&["--http2"], "HTTP/2.0")]
+    {
+        let printed = run(flags);
+        assert!(printed.contains(&format!("spoke {spoken}")), "{flags:?}: {printed}");
+    }
+    let refused = run(&["--http", "1.0"]);
+    assert!(refused.contains("scripts send HTTP/1.1, 2 or 3"), "{refused}");
+}
+
+/// What k6 2.3 has and 2.2, with which the cases are recorded, lacks.
+#[test]
 fn scenarios_are_chosen_and_run_once() {
     let script = "import { WebSocket } from 'k6/websockets';
         const long = (exec) => ({ executor: 'constant-vus', vus: 3, duration: '1h', exec });

@@ -13,9 +13,10 @@ const HOME: &str = r#"<!doctype html><title>Home</title><h1>Welcome</h1>
 <button id="go" onclick="setTimeout(() => { out.textContent = 'done' }, 100)">Go</button><p id="out"></p>
 <input type="checkbox" id="cb"><label for="cb">Agree</label><div id="gone" style="display:none">x</div>
 <select id="sel"><option value="a">A</option><option value="b">B</option></select>
-<iframe name="inner" src="/frame"></iframe>
+<iframe name="inner" src="/frame"></iframe><iframe name="far" hidden></iframe>
 <script>setTimeout(() => { document.body.append(Object.assign(document.createElement('div'),
-    { id: 'late', textContent: 'here' })) }, 100); console.log('hello', 1);</script>"#;
+    { id: 'late', textContent: 'here' })) }, 100); console.log('hello', 1);
+far.hidden = false; far.src = `http://localhost:${location.port}/frame`;</script>"#;
 const FRAME: &str = r#"<button onclick="this.textContent = 'clicked'">Inner</button>"#;
 const LOGIN: &str = r#"<title>Login</title><form method="post" action="/do"><label>User
 <input name="user"></label><input type="submit" value="Enter"></form>"#;
@@ -64,6 +65,10 @@ export async function ui() {
     const inner = page.frameLocator('iframe[name=inner]').locator('button');
     await inner.click();
     equal('frame', await inner.textContent(), 'clicked');
+    // The frame is of another site.
+    const far = page.frameLocator('iframe[name=far]').locator('button');
+    await far.click();
+    equal('far frame', await far.textContent(), 'clicked');
     equal('missing', /timed out after 200ms$/.test(await failure(page.click('#none', { timeout: 200 }))), true);
     await page.route('**/mock', (route) => route.fulfill({ status: 201, body: 'mocked' }));
     equal('route', await page.evaluate(() => fetch('/mock').then((r) => r.text())), 'mocked');
@@ -73,9 +78,28 @@ export async function ui() {
     equal('posted', await page.locator('h2').textContent(), `user=User+${__VU}`);
     // Contexts are apart.
     equal('cookies', (await context.cookies()).map(({ name, value }) => [name, value]), [['sid', `user=User+${__VU}`]]);
+    await context.addCookies([{ name: 'number', value: 12, url: __ENV.URL }]);
+    equal('number', (await context.cookies()).find(({ name }) => name === 'number').value, '12');
+    equal('json', await (await page.evaluateHandle(() => { return { a: 1 }; })).jsonValue(), '{"a":1}');
+    // Handlers run while something else is awaited.
+    await page.evaluate(() => { setTimeout(() => console.log('later'), 50); });
+    await new Promise((resolve) => { const timer = setInterval(() => { if (lines.at(-1) === 'later') { clearInterval(timer); resolve(); } }, 20); });
     equal('picture', (await page.screenshot()).byteLength > 100, true);
     await page.goBack();
     equal('back', page.url(), __ENV.URL + '/login');
+    await page.goto(__ENV.URL + '/');
+    await page.keyboard.down('ControlOrMeta');
+    const [tab] = await Promise.all([context.waitForEvent('page'), page.getByText('Log in').click()]);
+    await page.keyboard.up('ControlOrMeta');
+    await tab.waitForLoadState();
+    equal('tab', tab.url(), __ENV.URL + '/login');
+    await context.grantPermissions(['geolocation']);
+    await context.setGeolocation({ latitude: 1, longitude: 2 });
+    await tab.bringToFront();
+    equal('in the background', await page.evaluate(() => new Promise((resolve) => {
+        navigator.geolocation.getCurrentPosition(({ coords }) => resolve(coords.latitude), ({ message }) => resolve(message));
+    })), 1);
+    await tab.close();
     equal('refused', /net::ERR_/.test(await failure(page.goto('http://127.0.0.1:9/'))), true);
     await page.close();
     equal('closed', page.isClosed(), true);
@@ -125,6 +149,49 @@ fn respond(mut stream: TcpStream) -> std::io::Result<()> {
     )
 }
 
+#[test]
+fn a_browser_that_runs_already_is_used() {
+    let (folder, profile) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut chromium = std::process::Command::new("chromium")
+        .args(["--headless=new", "--no-sandbox", "--remote-debugging-port=0"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(chromium.stderr.take().unwrap()).lines();
+    let url = lines
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix("DevTools listening on ").map(str::to_owned));
+    let path = folder.path().join("script.js");
+    let script = "import { browser } from 'k6/browser';
+        export const options = { scenarios: { ui: { executor: 'per-vu-iterations', vus: 2,
+            iterations: 2, options: { browser: { type: 'chromium' } } } } };
+        export default async () => {
+            const page = await browser.newPage();
+            await page.goto(__ENV.URL + '/login');
+            console.log(await page.title());
+            await page.close();
+        };";
+    fs::write(&path, script).unwrap();
+    let variable = format!("URL={}", serve());
+    let run = |remote: &str| {
+        let args = ["as", "k6", "run", "-e", &variable, path.to_str().unwrap()];
+        start(command(env!("CARGO_BIN_EXE_gake")).args(args).env("K6_BROWSER_WS_URL", remote))
+            .wait()
+    };
+    let ran = run(&url.unwrap());
+    assert_eq!(ran.stderr.matches("msg=Login").count(), 4, "{ran:?}");
+    // It goes on without its users.
+    assert!(chromium.try_wait().unwrap().is_none());
+    chromium.kill().unwrap();
+    chromium.wait().unwrap();
+    let refused = run("ws://127.0.0.1:9/devtools");
+    assert!(
+        refused.stderr.contains("K6_BROWSER_WS_URL: ws://127.0.0.1:9/devtools: "),
+        "{refused:?}"
+    );
+}
+
 /// The processes that have `text` in their command line.
 fn processes_with(text: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -169,6 +236,13 @@ fn pages_keep_to_the_hosts_of_the_script() {
             check(refused, { 'is blocked': () => /ERR_BLOCKED_BY_CLIENT/.test(refused) });
             const fetched = await page.evaluate(() => fetch('http://evil.test/').catch(() => 'none'));
             check(fetched, { 'is blocked from pages': () => fetched === 'none' });
+            await page.goto('http://shop.test/frame');
+            const socket = await page.evaluate(() => new Promise((resolve) => {
+                const socket = new WebSocket('ws://evil.test:' + location.port + '/');
+                socket.onerror = () => resolve('none');
+                socket.onopen = () => resolve('open');
+            }));
+            check(socket, { 'is blocked for sockets': () => socket === 'none' });
         };";
     fs::write(&path, script).unwrap();
     let variable = format!("URL={}", serve());

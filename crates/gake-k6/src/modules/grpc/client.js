@@ -70,7 +70,7 @@
       if (typeof handler !== "function") {
         native.fail(`handler for "${event}" event isn't a callable function`);
       }
-      if (Object.hasOwn(this.#listeners, event)) this.#listeners[event].push(handler);
+      if (Object.hasOwn(this.#listeners, event)) this.#listeners[event].push(native.bind(handler));
       else native.warn(`can't register ${event} event handler: unknown GRPC stream's event type: ${event}`);
     }
 

@@ -18,6 +18,7 @@ use std::rc::Rc;
 use gake_core::record::GrpcStatus;
 use gake_js::errors::fail;
 use gake_js::value::evaluate_as;
+use gake_script::user::bound;
 use rquickjs::{Ctx, Function, Object};
 
 use self::client::GrpcClient;
@@ -41,6 +42,8 @@ pub(crate) const FRAMES: &str = "k6/net/grpc";
 pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
     native.set("fail", named("grpc", "fail", fail))?;
+    let bind = |ctx: Ctx<'js>, handler: Function<'js>| bound(&ctx, handler);
+    native.set("bind", named("grpc", "bind", bind))?;
     let user = Rc::clone(vu);
     let warn = move |text: String| user.test.log(LogLevel::Warning, &text, &[]);
     native.set("warn", named("grpc", "warn", warn))?;

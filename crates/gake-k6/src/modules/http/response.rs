@@ -173,7 +173,7 @@ fn read<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts, name: &str) -> rquickjs::Res
         "body" if facts.has_no_request() => Array::new(ctx.clone())?.into_js(ctx),
         "body" => body(ctx, facts),
         "timings" => timings(ctx, &facts.timings)?.into_js(ctx),
-        "ocsp" => ocsp(ctx)?.into_js(ctx),
+        "ocsp" => ocsp(ctx, facts.tls.is_some())?.into_js(ctx),
         _ if facts.has_no_request() => Ok(Value::new_null(ctx.clone())),
         _ => request(ctx, facts)?.into_js(ctx),
     }
@@ -262,14 +262,14 @@ fn timings<'js>(ctx: &Ctx<'js>, timings: &Timings) -> rquickjs::Result<Object<'j
     Ok(object)
 }
 
-/// The stapled OCSP status, which gake does not read.
-fn ocsp<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+/// The stapled OCSP status, which gake does not read: as k6 shows a response without one.
+fn ocsp<'js>(ctx: &Ctx<'js>, has_tls: bool) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
     for name in ["produced_at", "this_update", "next_update", "revoked_at"] {
         object.set(name, 0)?;
     }
     object.set("revocation_reason", "")?;
-    object.set("status", "")?;
+    object.set("status", if has_tls { "unknown" } else { "" })?;
     Ok(object)
 }
 

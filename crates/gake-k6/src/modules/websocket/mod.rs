@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use gake_js::errors::{fail, go_error_of};
 use gake_js::value;
-use gake_script::user::Completion;
+use gake_script::user::{Completion, bound};
 use rquickjs::function::Opt;
 use rquickjs::{Ctx, Function, Object, Persistent, Value};
 use serde_json::json;
@@ -53,6 +53,8 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         Err(go_error_of(&ctx, &native, &message))
     };
     native.set("failIn", named("WebSocket", "failIn", fail_in))?;
+    let bind = |ctx: Ctx<'js>, handler: Function<'js>| bound(&ctx, handler);
+    native.set("bind", named("WebSocket", "bind", bind))?;
     let user = Rc::clone(vu);
     let warn = move |text: String| user.test.log(LogLevel::Warning, &text, &[]);
     native.set("warn", named("WebSocket", "warn", warn))?;

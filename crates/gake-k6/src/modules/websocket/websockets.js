@@ -125,8 +125,9 @@
         native.fail(`handler for event type "${type}" isn't a callable function`);
       }
       const known = this.#listeners.get(type);
-      if (known) known.push(listener);
-      else this.#listeners.set(type, [listener]);
+      const bound = native.bind(listener);
+      if (known) known.push(bound);
+      else this.#listeners.set(type, [bound]);
     }
 
     send(data) {
@@ -212,18 +213,19 @@
     #fire(type, details = {}) {
       const event = { type, target: this, timestamp: native.unixMillis(), ...details };
       const handler = this.#handlers.get(type);
-      const all = handler ? [handler] : [];
+      const all = handler ? [handler.bound] : [];
       for (const listener of all.concat(this.#listeners.get(type) ?? [])) listener(event);
     }
 
     static #on(type) {
       Object.defineProperty(WebSocket.prototype, `on${type}`, {
         get() {
-          return this.#handlers.get(type) ?? null;
+          return this.#handlers.get(type)?.handler ?? null;
         },
         set(handler) {
-          if (typeof handler === "function") this.#handlers.set(type, handler);
-          else this.#handlers.delete(type);
+          if (typeof handler === "function") {
+            this.#handlers.set(type, { handler, bound: native.bind(handler) });
+          } else this.#handlers.delete(type);
         },
         enumerable: true,
         configurable: true,

@@ -12,9 +12,10 @@
 
     on(event, handler) {
       if (typeof handler !== "function") return;
+      const bound = native.bind(handler);
       const known = this.#handlers.get(event);
-      if (known) known.push(handler);
-      else this.#handlers.set(event, [handler]);
+      if (known) known.push(bound);
+      else this.#handlers.set(event, [bound]);
     }
 
     send(message) {
