@@ -61,16 +61,20 @@ fn completed(point: &SeriesPoint) -> u64 {
 }
 
 /// Whether users of a closed loop wait for each other: their response times vary, and the
-/// completions of all do not.
+/// completions of all do not. Times with modes of their own prove nothing.
 #[must_use]
 pub fn are_coupled(tenths: &[SeriesPoint], end: u64, responses: &Histogram) -> bool {
-    let mean = responses.mean();
-    let varied = (responses.stddev() / mean).powi(2);
     let (fastest, high) = (responses.min() as f64, responses.quantile(0.9) as f64);
     let between = responses.count_between((1.5 * fastest) as u64, (0.5 * high) as u64);
     let is_one_mode = between as f64 >= BETWEEN * responses.count() as f64;
+    is_one_mode && are_regular(tenths, end, responses)
+}
+
+/// Whether completions are more regular than independent users with these response times make them.
+#[must_use]
+pub fn are_regular(tenths: &[SeriesPoint], end: u64, responses: &Histogram) -> bool {
+    let varied = (responses.stddev() / responses.mean()).powi(2);
     varied >= VARIED
-        && is_one_mode
         && regularity(tenths, end, completed).is_some_and(|fano| fano < REGULAR * varied.min(1.0))
 }
 
@@ -117,6 +121,51 @@ mod tests {
                 assert!(are_coupled(&tenths, 80, &responses), "seed {seed}, pool of {servers}");
                 assert!(are_even(&tenths, 80), "seed {seed}, pool of {servers}");
             }
+        }
+    }
+
+    fn alone(
+        seed: u64,
+        service: impl Fn(&mut gake_core::random::SplitMix64) -> u64,
+    ) -> crate::unloaded::Unloaded {
+        let mut random = gake_core::random::SplitMix64::new(seed ^ 0xff);
+        let times = (0..30).map(|_| service(&mut random) as f64).collect();
+        crate::unloaded::Unloaded::new(times, 0.0).unwrap()
+    }
+
+    #[test]
+    fn users_who_are_served_again_leave_others_waiting() {
+        let service =
+            |random: &mut gake_core::random::SplitMix64| 50 * MS + random.below(5_000_000) as u64;
+        let seen = |seed| {
+            let run = closed_loop(seed, 25, 5, Order::Again, 8 * SECOND, service);
+            let (tenths, responses) = seen(&run);
+            assert!(responses.quantile(0.5) < 60 * MS, "most do not wait");
+            are_regular(&tenths, 80, &responses) && alone(seed, service).has_no_tail_of(&responses)
+        };
+        let found = (0..100).filter(|seed| seen(*seed)).count();
+        assert!(found >= 95, "{found} of 100");
+    }
+
+    #[test]
+    fn requests_that_are_slow_by_themselves_are_met_alone_too() {
+        type Service = fn(&mut gake_core::random::SplitMix64) -> u64;
+        let service: [Service; 5] = [
+            |random| if random.unit() < 0.93 { 50 * MS } else { 2_000 * MS },
+            |random| if random.unit() < 0.9 { 5 * MS } else { 60 * MS },
+            |random| if random.unit() < 0.8 { 20 * MS } else { 100 * MS },
+            |random| (-(1.0 - random.unit()).ln() * 20e6) as u64 + 1,
+            |random| 5 * MS + if random.unit() < 0.02 { 300 * MS } else { 0 },
+        ];
+        for (kind, service) in service.iter().enumerate() {
+            let blamed = (0..100).filter(|seed| {
+                let run = closed_loop(*seed, 10, 10, Order::First, 8 * SECOND, service);
+                let (tenths, responses) = seen(&run);
+                are_regular(&tenths, 80, &responses)
+                    && alone(*seed, service).has_no_tail_of(&responses)
+            });
+            let blamed = blamed.count();
+            assert!(blamed <= 1, "{blamed} of 100, service {kind}");
         }
     }
 

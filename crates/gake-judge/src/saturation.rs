@@ -4,7 +4,7 @@
 //! < λ a second accumulates λ − X requests a second, and response times grow by λ/X − 1 seconds a
 //! second. That is a result of the run, not a fault of the measurement: the capacity is X.
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{LatencyMetric, Run, SeriesPoint};
 use gake_text::units;
 
@@ -62,15 +62,17 @@ impl Saturation {
         let done = sum(second, &|point| completed(point) as f64);
         let time = sum(second, &|point| point.seconds as f64) * unit;
         let behind = due - done;
-        // A target that hangs is not overloaded.
-        let is_alive = second.iter().all(|point| completed(point) > 0);
+        // A target that hangs is not overloaded; one that responds in batches may be.
+        let is_steady = second.iter().all(|point| completed(point) > 0);
+        let batches = if is_steady { None } else { batched_rate(points, full, completed) };
+        let is_alive = is_steady || batches.is_some();
         let is_behind = is_alive
             && done < COMPLETED_MAX * due
             && behind > DEVIATIONS * due.sqrt()
             // The second half does not catch up with a lag of the first.
             && sum(first, &|point| point.asked.unwrap_or(0.0) - completed(point) as f64) >= 0.0;
-        let rate = done / time;
-        let grows = waits_longer(run, &asked) || keeps_its_rate(run, rate);
+        let rate = batches.map_or(done / time, |rate| rate / unit);
+        let grows = waits_longer(run, &asked) || keeps_its_rate(run, rate) || piles_up(&asked);
         if !is_behind || !grows || is_generators(run) {
             return None;
         }
@@ -97,6 +99,24 @@ impl Saturation {
             units::rate(self.asked)
         )
     }
+}
+
+/// A target that responds in batches completes none in this share of the time at most.
+const SILENT_MAX: f64 = 0.6;
+
+/// The rate of a target that completes many requests at once and none between, from the first to the
+/// last completion; `None` if it completes none after the load, or seldom any.
+fn batched_rate(
+    points: &[SeriesPoint],
+    loaded: usize,
+    completed: impl Fn(&SeriesPoint) -> u64,
+) -> Option<f64> {
+    let last = points.iter().rposition(|point| completed(point) > 0)?;
+    let silent = points[..loaded].iter().filter(|point| completed(point) == 0).count();
+    let all: u64 = points.iter().map(completed).sum();
+    let time = points[..=last].iter().map(|point| point.seconds).sum::<u64>();
+    (last >= loaded && silent as f64 <= SILENT_MAX * loaded as f64)
+        .then(|| all as f64 / time as f64)
 }
 
 /// Whether response times grow, or arrivals wait for a free connection or are dropped.
@@ -126,6 +146,23 @@ fn keeps_its_rate(run: &Run, rate: f64) -> bool {
     let after = tenths[end + 1..].iter().skip(1).take(AFTER).map(|point| point.counts.completed());
     after.len() == AFTER && after.sum::<u64>() as f64 >= KEPT * rate * AFTER as f64 / 10.0
 }
+
+/// Whether more are in flight each second, and the longest of those that end waited for most of the
+/// run: some connections are served again while others wait, which no median shows.
+fn piles_up(points: &[&SeriesPoint]) -> bool {
+    let full = &points[..points.len() - 1];
+    let third = full.len() / 3;
+    let longest = |part: &[&SeriesPoint]| part.iter().map(|point| point.max).max().unwrap_or(0);
+    let (first, last) = (longest(&full[..third]), longest(&full[full.len() - third..]));
+    full.windows(2).all(|pair| pair[1].in_flight > pair[0].in_flight)
+        && last as f64 >= LONGEST_GROWTH * first as f64
+        && last as f64 >= LONGEST_MIN * full.len() as f64 * SECOND as f64
+        && full[0].seconds == 1
+}
+
+/// Growth of the longest response from the first third to the last, and its share of the time.
+const LONGEST_GROWTH: f64 = 1.5;
+const LONGEST_MIN: f64 = 0.3;
 
 /// Tenths of a second after the load, and the share of the rate that is kept.
 const AFTER: usize = 10;
@@ -195,6 +232,38 @@ mod tests {
         assert_eq!(probe_after(&overloaded), Some(750 * MS));
         overloaded.tally.counts.unfinished = 900;
         assert_eq!(probe_after(&overloaded), None, "it would take too long");
+    }
+
+    /// As `run`, with these longest responses and numbers in flight.
+    fn piled(max: impl Fn(u64) -> Nanos, in_flight: impl Fn(u64) -> f64) -> Run {
+        let mut run = run(|second| if second < 8 { 150 } else { 20 }, |_| 50 * MS);
+        let mut series = Series::default();
+        for point in run.series.points() {
+            let (max, in_flight) = (max(point.second), in_flight(point.second));
+            series.push(SeriesPoint { max, in_flight, ..point.clone() });
+        }
+        run.series = series;
+        run
+    }
+
+    #[test]
+    fn connections_that_wait_while_others_are_served_again_pile_up() {
+        let grows = |second: u64| 110.0 * second as f64;
+        assert!(Saturation::of(&piled(|second| (second + 1) * SECOND / 2, grows)).is_some());
+        // Some never end, or take long by themselves.
+        assert_eq!(Saturation::of(&piled(|_| 60 * MS, grows)), None);
+        assert_eq!(Saturation::of(&piled(|_| 4 * SECOND, grows)), None);
+        assert_eq!(Saturation::of(&piled(|second| (second + 1) * SECOND / 2, |_| 300.0)), None);
+    }
+
+    #[test]
+    fn a_target_that_responds_in_batches_has_a_rate() {
+        let batches = |second: u64| 300 * (second % 2);
+        let found = Saturation::of(&run(batches, |second| (second + 1) * 300 * MS)).unwrap();
+        assert!((found.completed - 150.0).abs() < 1.0, "{found:?}");
+        // It hangs.
+        let hangs = |second: u64| if second < 4 { 180 } else { 0 };
+        assert_eq!(Saturation::of(&run(hangs, |second| (second + 1) * 300 * MS)), None);
     }
 
     #[test]

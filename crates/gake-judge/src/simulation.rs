@@ -12,6 +12,8 @@ pub(crate) enum Order {
     First,
     Random,
     Last,
+    /// The user of the last response again, nine times of ten; then the first who waits.
+    Again,
 }
 
 /// The completions of `users` without think time at `servers` places, as (done, response time).
@@ -34,6 +36,8 @@ pub(crate) fn closed_loop(
             let at = match order {
                 Order::First => 0,
                 Order::Last => waiting.len() - 1,
+                Order::Again if random.unit() < 0.9 => waiting.len() - 1,
+                Order::Again => 0,
                 Order::Random => random.below(waiting.len()),
             };
             busy.push(Reverse((now + service(&mut random), waiting.remove(at))));

@@ -27,6 +27,9 @@ const SLOWER: f64 = 0.5;
 const DEVIATIONS: f64 = 5.0;
 /// With so few requests that these deviations exceed the possible range, this share.
 const SLOWER_MAX: f64 = 0.95;
+/// Share of long responses that is significant, and the probability of an accident.
+const TAIL_MIN: f64 = 0.05;
+const ACCIDENT: f64 = 0.1;
 /// Tolerance of the time between two responses that a limiter lets through.
 const SHAPED: f64 = 0.1;
 /// The machine is busy from this ratio of the generator's own delay to the mean on.
@@ -118,6 +121,15 @@ impl Unloaded {
         (loaded.quantile(0.5) as f64) < NO_WAIT * self.median()
     }
 
+    /// Whether a share of the responses of a run took more than twice as long as any request without
+    /// a queue, so many that it is no accident that these met none of them.
+    #[must_use]
+    pub fn has_no_tail_of(&self, loaded: &Histogram) -> bool {
+        let longest = self.times[self.times.len() - 1];
+        let longer = 1.0 - share(loaded.count_up_to((2.0 * longest) as u64), loaded.count());
+        longer >= TAIL_MIN && (1.0 - longer).powi(self.times.len() as i32) <= ACCIDENT
+    }
+
     /// Whether a request sent alone takes the time between two responses under load, though one
     /// that meets no other takes half of it at most: a limiter delays it.
     #[must_use]
@@ -153,7 +165,7 @@ const IN_FLIGHT_MIN: f64 = 1.9;
 const MEASURED_MIN: u64 = 2_000_000_000;
 
 /// An overloaded target is idle again after at most this time.
-const BACKLOG_MAX: f64 = 2e9;
+const BACKLOG_MAX: f64 = 5e9;
 /// It may complete what the run left behind this many times slower than before.
 const BACKLOG_SLOWER: f64 = 1.5;
 

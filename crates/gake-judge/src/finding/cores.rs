@@ -283,6 +283,13 @@ pub(super) fn idle(facts: &RunFacts<'_>) -> Option<bool> {
     }
 }
 
+/// Whether the generator's machine, which is the target's, has no core to spare.
+pub(super) fn machine_is_full(facts: &RunFacts<'_>) -> bool {
+    let busy = facts.run.watched.machine("machine_cpu");
+    facts.machine_flag("target_here")
+        && busy.and_then(|gauge| gauge.mean_from(facts.warmup())) >= Some(USED_UP)
+}
+
 /// The share of the time in which the busiest thread of a target on this machine wants a core.
 pub(super) fn busiest(facts: &RunFacts<'_>) -> f64 {
     let gauges = facts.gauges("busiest_thread").filter(local);

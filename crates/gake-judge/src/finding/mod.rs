@@ -5,6 +5,7 @@
 //! without a cause is `unexplained`. To add one, write a function in the file of its group and list
 //! it in `RULES`.
 
+mod bandwidth;
 mod connections;
 mod cores;
 mod database;
@@ -15,6 +16,7 @@ mod leak;
 mod limiter;
 mod listener;
 mod pattern;
+mod places;
 mod server;
 mod symptoms;
 mod syns;
@@ -147,7 +149,7 @@ const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 46] = [
     target::silent,
     listener::accept_queue,
     connections::retransmits,
-    server::bandwidth,
+    bandwidth::bandwidth,
     server::pool_queueing,
     pattern::delayed_ack,
     pattern::stalls,

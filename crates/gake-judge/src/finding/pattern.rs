@@ -18,6 +18,8 @@ const TENTH_RESPONSES: f64 = 5.0;
 /// Tenths in a row without a response make a stall; and the number of stalls needed.
 const STALL_TENTHS: usize = 2;
 const STALLS_MIN: usize = 3;
+/// A stall is longer than this many times a request that meets no other.
+const STALL_OVER: f64 = 1.5;
 /// Stalls are periodic up to this ratio of standard deviation to mean of the times between them.
 const PERIODIC: f64 = 0.2;
 /// The generator stalled itself from this ratio of its lateness to the stall on.
@@ -81,6 +83,9 @@ pub(super) fn stalls(facts: &RunFacts<'_>) -> Option<Finding> {
     if facts.generator_is_busy() || (completed as f64) < TENTH_RESPONSES * tenths.len() as f64 {
         return None;
     }
+    // Requests that begin together end together: between, nothing ends for the time of one.
+    let least = (STALL_OVER * facts.alone() / TENTH as f64).ceil() as usize + 1;
+    let least = least.max(STALL_TENTHS);
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut begun = None;
     for (at, point) in tenths.iter().enumerate() {
@@ -92,7 +97,7 @@ pub(super) fn stalls(facts: &RunFacts<'_>) -> Option<Finding> {
                 let own = tenths[from..=at].iter().map(|point| point.lateness_max).max();
                 let is_own =
                     own.unwrap_or(0) as f64 >= OWN_STALL * (length as Nanos * TENTH) as f64;
-                if length >= STALL_TENTHS && !is_own {
+                if length >= least && !is_own {
                     found.push((from, length));
                 }
                 begun = None;

@@ -1,4 +1,4 @@
-//! Queues inside the server, from the distribution of response times; and bandwidth.
+//! Queues inside the server, from the distribution of response times.
 
 use gake_core::clock::{Nanos, TENTH};
 use gake_core::record::{HEAT, LatencyMetric, SeriesPoint};
@@ -6,7 +6,7 @@ use gake_text::units;
 
 use super::connections::{is_last_come, starved};
 use super::facts::RunFacts;
-use super::{Finding, cores, database, generator, pattern, waits};
+use super::{Finding, bandwidth, cores, database, generator, pattern, places, waits};
 use crate::departures;
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
@@ -43,6 +43,15 @@ const OVERLOADED_OVER: f64 = 5.0;
 const NOISE: f64 = 1.8;
 /// Share of the responses within a tenth of the fastest, when others wait and these do not.
 const UNEVEN_ALIKE: f64 = 0.05;
+/// Most requests wait for nothing up to this ratio of the median to the fastest; then this quantile
+/// is that of the others.
+const NO_WAIT: f64 = 1.3;
+const LONG: f64 = 0.95;
+/// On a machine without a core to spare a request among others takes up to this many times as long
+/// as alone.
+const FULL_MACHINE: f64 = 1.3;
+/// One request is served at a time on such a machine down to this product of rate and time.
+const HALF: f64 = 0.5;
 /// Ratio of a probe's median to the fastest response, above which it did not find the target idle.
 const LEFT_BEHIND: f64 = 1.2;
 /// From quiet to busy seconds the requests in flight and the times grow by at least these factors,
@@ -56,28 +65,16 @@ const GROWTH_POINTS: usize = 6;
 /// From this share of the requests in flight waiting for a disk on, no pool is blamed.
 const AT_DISK: f64 = 0.2;
 
-/// Share of the service time spent on reading the body.
-const DOWNLOAD_SHARE: f64 = 0.6;
-/// A first byte waits in the network when a round trip takes this share of that time ...
-const ROUND_TRIP_SHARE: f64 = 0.5;
-/// ... and this many times as long as when connections were opened. The kernel acknowledges without
-/// the server, so no queue inside the server lengthens a round trip.
-const ROUND_TRIP_GROWTH: f64 = 3.0;
-/// A kernel delays an acknowledgement by 40 ms, which a round trip on top of it exceeds little.
-const ACK_DELAY: f64 = 50e6;
-/// Samples of the round trip needed.
-const ROUND_TRIPS_MIN: u64 = 3;
-/// Smaller responses do not fill a link.
-const DOWNLOAD_BYTES_MIN: f64 = 65_536.0;
-
 /// Requests wait inside the server, which serves several at once.
 pub(super) const POOL_QUEUEING: &str = "pool_queueing";
 /// Places that want a core for less than this share of the time wait for something else.
 const OFF_CPU: f64 = 0.5;
 /// A thread that wants a core for this share of the time may be the limit.
 const ONE_THREAD: f64 = 0.8;
-/// A single thread of work wants at most this many cores, with what the runtime does beside it.
+/// A single thread of work wants at most this many cores, with what the runtime does beside it, ...
 const ONE_CORE: f64 = 1.3;
+/// ... and at least this many when it does nothing else.
+const USES_A_CORE: f64 = 0.85;
 
 /// The number of connections to a server behind the target agrees with the places up to this share.
 const PLACES_WITHIN: f64 = 0.1;
@@ -106,13 +103,20 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
     if queue.is_even {
         return Some(queue.shaper());
     }
+    if is_serial(queue.at_once) && (USES_A_CORE..ONE_CORE).contains(&wanted) {
+        return Some(one_core(&queue, wanted));
+    }
     let agrees = |places: u64| match queue.at_once {
-        Some(known) => (known - places as f64).abs() <= (PLACES_WITHIN * known).max(0.5),
+        Some(known) => {
+            let high = if queue.is_on_full_machine { known * FULL_MACHINE } else { known };
+            let within = |places: f64| (PLACES_WITHIN * places).max(0.5);
+            (known - within(known)..=high + within(high)).contains(&(places as f64))
+        }
         None => true,
     };
-    let pool = waits::constant_connections(facts)
-        .filter(|pool| agrees(pool.1) || waits::are_all_awaited(facts, *pool));
-    if let Some((peer, places)) = pool.or_else(|| waits::full_connections(facts)) {
+    let pool = places::constant_connections(facts)
+        .filter(|pool| agrees(pool.1) || places::are_all_awaited(facts, *pool));
+    if let Some((peer, places)) = pool.or_else(|| places::full_connections(facts)) {
         let peer = match database::by_port(peer) {
             Some(name) => format!("{peer} ({name})"),
             None => peer.to_owned(),
@@ -121,6 +125,21 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
             "{places} are {AT_ONCE}: the target holds {} to {peer} all the time, with {} in \
              flight; the median first byte takes {}, the fastest {}",
             units::plural(places, "connection"),
+            units::number(queue.in_flight),
+            units::duration(queue.median),
+            units::duration(queue.fastest),
+        );
+        let mut finding = served_at_once(evidence, Some(places as f64));
+        waits::specify(&mut finding, facts);
+        return Some(finding);
+    }
+    let least = queue.rate * queue.fastest / 1e9;
+    let counted =
+        if queue.is_uncertain() { places::counted(facts, queue.at_once, least) } else { None };
+    if let Some((places, what)) = counted {
+        let evidence = format!(
+            "{places} {} {AT_ONCE}: {what} all the time, with {} in flight; the median first byte takes {}, the fastest {}",
+            if places == 1 { "is" } else { "are" },
             units::number(queue.in_flight),
             units::duration(queue.median),
             units::duration(queue.fastest),
@@ -152,6 +171,18 @@ pub fn served_at_once(evidence: String, served: Option<f64>) -> Finding {
         None => "look for a pool; its size is the rate × the time of one request alone",
     };
     Finding { served, ..Finding::new(POOL_QUEUEING, evidence, advice, check) }
+}
+
+/// Requests are served one after another, and that keeps one core busy.
+fn one_core(queue: &ServerQueue, wanted: f64) -> Finding {
+    let evidence = format!(
+        "{}; the target wants {} cores all that time: one core does the work",
+        queue.text(),
+        units::number(wanted)
+    );
+    let advice = "profile it; look for a single thread, a lock around work, GOMAXPROCS=1";
+    let check = "top -H -p of the target's process; pprof, perf or py-spy top";
+    Finding { served: queue.at_once, ..Finding::new(ONE_AT_A_TIME, evidence, advice, check) }
 }
 
 /// Users starve in a queue of a server that has accepted them all.
@@ -196,7 +227,7 @@ pub(super) fn uneven(facts: &RunFacts<'_>) -> Option<String> {
     let waits = median as f64 >= QUEUE_OVER_MIN * fastest as f64
         && median >= fastest + QUEUE_WAIT_MIN
         && connects.quantile(0.99) <= median
-        && !waits_in_network(facts);
+        && !bandwidth::waits_in_network(facts);
     // Times that merely vary include few as short as the shortest.
     let alike = first.count_up_to(fastest + fastest / 10);
     if !waits || (alike as f64) < UNEVEN_ALIKE * first.count() as f64 {
@@ -226,6 +257,11 @@ pub(super) struct ServerQueue {
     unloaded: Option<Unloaded>,
     /// Whether requests complete at even intervals while nothing serves them.
     is_even: bool,
+    /// The 95th percentile of the first byte, where most requests do not wait: some connections are
+    /// served again while others wait.
+    left_waiting: Option<f64>,
+    /// Whether the machine of target and generator has no core to spare.
+    is_on_full_machine: bool,
 }
 
 impl ServerQueue {
@@ -243,19 +279,27 @@ impl ServerQueue {
         Finding::new("rate_limit", evidence, advice, check)
     }
 
+    /// Whether rate × time is no exact number of places.
+    fn is_uncertain(&self) -> bool {
+        self.is_on_full_machine || self.at_once.is_none()
+    }
+
     pub(super) fn text(&self) -> String {
         let (rate, median) = (units::rate(self.rate), units::duration(self.median));
         let (without, service, product, range) = match &self.unloaded {
             Some(unloaded) => {
                 let places = unloaded.places(self.rate);
                 let (mean, low, high) = (unloaded.mean(), places.low, places.high);
-                let is_exact = low.round() == high.round();
-                let range = format!(", {} to {}", hundredths(low), hundredths(high));
+                let range = match self.is_on_full_machine {
+                    true if is_serial(self.at_once) => String::new(),
+                    true => ", more with free cores".to_owned(),
+                    false if low.round() == high.round() => String::new(),
+                    false => format!(", {} to {}", hundredths(low), hundredths(high)),
+                };
                 let without =
                     format!("{} when sent one at a time after the load", units::duration(mean));
                 // On a busy machine the number is not just the product.
                 let service = places.number / self.rate * 1e9;
-                let range = if is_exact { String::new() } else { range };
                 (without, service, places.number, range)
             }
             None => {
@@ -267,17 +311,31 @@ impl ServerQueue {
             Some(served) => {
                 let how = match is_serial(self.at_once) {
                     true => "requests are served one after another".to_owned(),
-                    false => format!("about {} are {AT_ONCE}", served.round()),
+                    false => format!("{} are {AT_ONCE}", self.number(served)),
                 };
                 let (product, service) = (hundredths(product), units::duration(service));
                 format!("{how} ({rate} × {service} = {product}{range})")
             }
             None => format!("requests wait inside the server, at {rate}"),
         };
-        format!(
-            "{served}: the median first byte takes {median}, {without}, with {} in flight",
-            units::number(self.in_flight),
-        )
+        let first = match self.left_waiting {
+            Some(long) => format!(
+                "some connections are served again while others wait: the first byte takes {median} \
+                 (median) to {} (p95)",
+                units::duration(long)
+            ),
+            None => format!("the median first byte takes {median}"),
+        };
+        format!("{served}: {first}, {without}, with {} in flight", units::number(self.in_flight))
+    }
+
+    /// `about 4`, or `about 4 to 6` where a request takes longer among others for lack of a core.
+    fn number(&self, served: f64) -> String {
+        let (low, high) = (served.round(), (served * FULL_MACHINE).round());
+        match self.is_on_full_machine && high > low {
+            true => format!("about {low} to {high}"),
+            false => format!("about {low}"),
+        }
     }
 }
 
@@ -295,14 +353,6 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     }
     let (fastest, median) = (first.min() as f64, first.quantile(0.5) as f64);
     let connects = facts.latency(LatencyMetric::Connect);
-    let unloaded = Unloaded::of(facts.run);
-    let alone = unloaded.as_ref().map_or(fastest, |unloaded| unloaded.median().min(fastest));
-    if median < alone + QUEUE_WAIT_MIN as f64
-        || connects.quantile(0.99) as f64 > median
-        || waits_in_network(facts)
-    {
-        return None;
-    }
     let saturation = Saturation::of(facts.run);
     let rate = saturation.map_or_else(
         || per_second(first.count() as f64, facts.run.completing),
@@ -313,26 +363,47 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         facts.counts().unfinished == 0 || unloaded.median() <= LEFT_BEHIND * fastest
     };
     let is_pushed = facts.is_closed() || saturation.is_some();
-    let unloaded = unloaded.filter(|unloaded| is_pushed && is_free(unloaded));
-    let waited = unloaded.as_ref().map(|unloaded| unloaded.is_exceeded_by(first));
-    // A machine that others fill makes requests longer, which is no queue.
-    let is_noise =
-        |unloaded: &Unloaded| generator::lacks_cores(facts) && median < NOISE * unloaded.median();
-    if saturation.is_none() && unloaded.as_ref().is_some_and(is_noise) {
-        return None;
-    }
-    // Alone, requests take as long.
-    let is_matched = unloaded.as_ref().is_some_and(|unloaded| unloaded.is_matched_by(first));
-    if is_matched && saturation.is_none() {
-        return None;
-    }
+    let unloaded = Unloaded::of(facts.run).filter(|unloaded| is_pushed && is_free(unloaded));
+    let is_on_full_machine = cores::machine_is_full(facts);
     let slots = match unloaded.as_ref().map(|unloaded| unloaded.places(rate)) {
         // Few requests sent alone include few of the slow ones. One at least is served.
         Some(places) if places.number < 1.0 && places.high >= 1.0 => 1.0,
+        // Among others one takes longer than alone.
+        Some(places) if places.number < 1.0 && is_on_full_machine && places.number >= HALF => 1.0,
         Some(places) => places.number,
         None => rate * fastest / 1e9,
     };
     let in_flight = facts.in_flight();
+    let end = (facts.run.measured + facts.warmup()) / TENTH;
+    let tenths = facts.run.series.tenths();
+    let is_lined_up = facts.is_closed() && in_flight >= LINED_UP_SLOTS * slots;
+    // Most requests wait for nothing, since their connections are served again at once.
+    let leaves_waiting = match &unloaded {
+        _ if saturation.is_some() => median < NO_WAIT * fastest,
+        Some(unloaded) => {
+            is_lined_up
+                && unloaded.has_no_tail_of(first)
+                && departures::are_regular(tenths, end, first)
+        }
+        None => false,
+    };
+    let long = first.quantile(if leaves_waiting { LONG } else { 0.5 }) as f64;
+    let alone = Unloaded::of(facts.run).map_or(fastest, |one| one.median().min(fastest));
+    if long < alone + QUEUE_WAIT_MIN as f64
+        || connects.quantile(0.99) as f64 > long
+        || bandwidth::waits_in_network(facts)
+    {
+        return None;
+    }
+    let waited = unloaded.as_ref().map(|unloaded| unloaded.is_exceeded_by(first));
+    // A machine that others fill makes requests longer, which is no queue.
+    let is_noise =
+        |unloaded: &Unloaded| generator::lacks_cores(facts) && median < NOISE * unloaded.median();
+    // Alone, requests take as long.
+    let is_alike = |unloaded: &Unloaded| is_noise(unloaded) || unloaded.is_matched_by(first);
+    if saturation.is_none() && !leaves_waiting && unloaded.as_ref().is_some_and(is_alike) {
+        return None;
+    }
     // A closed loop without think time, or arrivals that wait, load the server to its limit; in any
     // other run a wide distribution may be the service's own.
     let pushed = facts.is_closed() || !facts.latency(LatencyMetric::Blocked).is_empty();
@@ -342,25 +413,24 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     // Users who all wait in one queue from the start, except the first of them.
     let lined_up = narrow
         && slots >= SERIAL.0
-        && in_flight >= LINED_UP_SLOTS * slots
-        && facts.is_closed()
+        && is_lined_up
         && only_the_first_were_fast(facts.run.series.points(), fastest, median, slots);
     // Users who wait for each other in any order.
-    let end = (facts.run.measured + facts.warmup()) / TENTH;
-    let tenths = facts.run.series.tenths();
-    let coupled = facts.is_closed()
-        && in_flight >= LINED_UP_SLOTS * slots
-        && departures::are_coupled(tenths, end, first);
+    let coupled = is_lined_up && departures::are_coupled(tenths, end, first);
     // A request sent alone that takes about as long waits for none of them.
     let is_longer = unloaded.as_ref().is_none_or(|unloaded| unloaded.is_shorter_than(first));
     // All slots are taken: then the fastest response gives their number, unless it was a failure.
     let is_full = saturation.is_some()
         || waited == Some(true)
+        || leaves_waiting
         || pushed && shaped
         || is_longer && (lined_up || coupled);
-    // In an overload from the start even the fastest may have waited.
-    let is_least =
-        unloaded.is_some() || saturation.is_none() || median >= OVERLOADED_OVER * fastest;
+    // In an overload from the start even the fastest may have waited; and it is typical only of even
+    // service times, which make completions even.
+    let is_least = unloaded.is_some()
+        || saturation.is_none()
+        || leaves_waiting
+        || median >= OVERLOADED_OVER * fastest && departures::are_even(tenths, end);
     let is_known = is_full
         && is_least
         && facts.of_sent(facts.counts().failed) < UNEVEN_ALIKE
@@ -381,6 +451,8 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
             && median >= SHAPED_WAIT * fastest
             && facts.counts().failed == 0
             && departures::are_even(tenths, end),
+        left_waiting: leaves_waiting.then_some(long),
+        is_on_full_machine,
     })
 }
 
@@ -417,50 +489,4 @@ fn grows_without_gain(points: &[SeriesPoint]) -> bool {
     growth(|p| p.in_flight) >= GROWTH_IN_FLIGHT
         && growth(|p| p.p50 as f64) >= GROWTH_TIME
         && growth(|p| p.counts.completed() as f64 / p.seconds.max(1) as f64) <= GROWTH_RATE
-}
-
-/// Whether the first byte waits behind other bytes in the network, not inside the server.
-fn waits_in_network(facts: &RunFacts<'_>) -> bool {
-    let (trips, first) =
-        (facts.latency(LatencyMetric::Rtt), facts.latency(LatencyMetric::FirstByte));
-    let trip = trips.quantile(0.5) as f64;
-    // A server that takes longer than that acknowledges the request alone, late: such round trips
-    // are no queue in the network, which large responses make.
-    let size = facts.counts().bytes_in as f64 / facts.responses().max(1) as f64;
-    let is_delayed_ack = trip <= ACK_DELAY && size < DOWNLOAD_BYTES_MIN;
-    trips.count() >= ROUND_TRIPS_MIN
-        && !is_delayed_ack
-        && trip >= ROUND_TRIP_SHARE * first.quantile(0.5) as f64
-        && trip >= ROUND_TRIP_GROWTH * facts.latency(LatencyMetric::Connect).min() as f64
-}
-
-pub(super) fn bandwidth(facts: &RunFacts<'_>) -> Option<Finding> {
-    let download = facts.latency(LatencyMetric::Download);
-    let service = facts.latency(LatencyMetric::Service);
-    if download.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() {
-        return None;
-    }
-    let part = download.mean() / service.mean();
-    let size = facts.counts().bytes_in as f64 / facts.responses() as f64;
-    let queued = waits_in_network(facts);
-    if (part < DOWNLOAD_SHARE && !queued) || size < DOWNLOAD_BYTES_MIN {
-        return None;
-    }
-    let rate = per_second(facts.counts().bytes_in as f64, facts.run.measured);
-    let mut evidence = format!(
-        "reading the body takes {} of the service time; {}/s ({:.0} Mbit/s) were received",
-        units::percent(part),
-        units::bytes(rate),
-        rate * 8.0 / 1e6
-    );
-    if queued {
-        evidence.push_str(&format!(
-            "; a round trip takes {} under the load, and took {} when connections were opened",
-            units::duration(facts.latency(LatencyMetric::Rtt).quantile(0.5) as f64),
-            units::duration(facts.latency(LatencyMetric::Connect).min() as f64)
-        ));
-    }
-    let advice = "compare with the link's capacity; compress, or send less";
-    let check = "sar -n DEV 1 on both machines; ethtool for the link's speed";
-    Some(Finding::new("bandwidth", evidence, advice, check))
 }

@@ -79,7 +79,8 @@ pub(super) fn memory(facts: &RunFacts<'_>) -> Option<Finding> {
 }
 
 pub(super) fn collector(facts: &RunFacts<'_>) -> Option<Finding> {
-    let Some(seen) = facts.at_bound("gc", COLLECTING) else { return concurrent(facts) };
+    let seen = facts.at_bound("gc", COLLECTING).filter(|seen| seen.mean >= COLLECTING);
+    let Some(seen) = seen else { return concurrent(facts) };
     let evidence = format!(
         "{} spent {} of the time on garbage collection (at most {}; {} or more {})",
         seen.source,

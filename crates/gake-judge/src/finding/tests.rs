@@ -143,6 +143,40 @@ fn requests_sent_alone_give_the_places_of_a_pool() {
 }
 
 #[test]
+fn places_are_counted_where_a_full_machine_makes_requests_longer() {
+    let run = |cpu: f64, sleeping: f64| {
+        let mut run = RunBuilder::of(1_000, 60 * MS).closed().in_flight(16.0).run();
+        probe(&mut run, &[0.03; 5]);
+        for (name, value) in [("target_here", 1.0), ("machine_cpu", cpu)] {
+            watch(&mut run, MACHINE, name, LevelUnit::Share, &[value; 4]);
+        }
+        for (name, value) in [("sleeping_threads", sleeping), ("futex_threads", 1.0)] {
+            watch(&mut run, MACHINE, name, LevelUnit::Count, &[0.0, value, value, value]);
+        }
+        find(&run, &[]).remove(0)
+    };
+    let (quiet, counted, full) = (run(0.2, 4.0), run(1.0, 4.0), run(1.0, 9.0));
+    expect!["about 3 are served at once (100/s × 30.0 ms = 3): the median first byte takes 59.4 ms, 30.0 ms when sent one at a time after the load, with 16 in flight; 4 threads sleep"].assert_eq(&quiet.evidence);
+    expect!["4 are served at once: 4 threads sleep all the time, with 16 in flight; the median first byte takes 59.4 ms, the fastest 59.4 ms"].assert_eq(&counted.evidence);
+    assert_eq!(counted.served, Some(4.0));
+    expect!["about 3 to 4 are served at once (100/s × 30.0 ms = 3, more with free cores): the median first byte takes 59.4 ms, 30.0 ms when sent one at a time after the load, with 16 in flight"].assert_eq(&full.evidence);
+}
+
+#[test]
+fn one_request_at_a_time_that_takes_a_core() {
+    let run = |cores: f64| {
+        let mut run = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0).run();
+        watch(&mut run, MACHINE, PROBE, LevelUnit::Seconds, &[0.01; 5]);
+        watch(&mut run, MACHINE, "cores", LevelUnit::Count, &[cores; 4]);
+        find(&run, &[]).remove(0)
+    };
+    assert!(!run(0.3).evidence.contains("one core"));
+    let busy = run(1.02);
+    assert_eq!(busy.id, "one_at_a_time");
+    expect!["requests are served one after another (100/s × 10.0 ms = 1): the median first byte takes 59.4 ms, 10.0 ms when sent one at a time after the load, with 6 in flight; the target wants 1.02 cores all that time: one core does the work"].assert_eq(&busy.evidence);
+}
+
+#[test]
 fn a_busy_machine_is_no_queue() {
     let run = |alone: f64, steal: f64| {
         let mut run = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0).run();
@@ -495,6 +529,21 @@ fn bandwidth() {
 }
 
 #[test]
+fn a_slow_body_over_the_loopback_is_the_servers() {
+    let body = |loopback: f64| {
+        let mut outcome = answered(10_000, MS, 200 * MS, 200);
+        outcome.exchange.bytes_in = 100_000;
+        let mut run = RunBuilder::default().add(1_000, outcome).closed().run();
+        watch(&mut run, MACHINE, "target_loopback", LevelUnit::Share, &[loopback; 2]);
+        let finding = find(&run, &[]).remove(0);
+        assert_eq!(finding.id, "bandwidth");
+        finding.advice
+    };
+    assert!(body(0.0).contains("link"));
+    assert!(body(1.0).contains("limit_rate"));
+}
+
+#[test]
 fn a_first_byte_that_waits_in_the_network_waits_for_the_link() {
     let run = |rtt| {
         let mut outcome = answered(0, 6 * MS, 10 * MS, 200);
@@ -839,6 +888,10 @@ fn stalls_of_the_whole_target() {
         ..tenth(if stalled(at) { 0 } else { 12 }, 5 * MS)
     });
     assert!(ids(&own).is_empty());
+    // Requests that begin together end together.
+    let mut together = in_time(|at| tenth(if at % 3 == 0 { 36 } else { 0 }, 250 * MS));
+    together.tally = RunBuilder::of(1_000, 250 * MS).run().tally;
+    assert!(ids(&together).is_empty(), "{:?}", ids(&together));
     // Few requests have gaps between them.
     assert!(ids(&in_time(|at| tenth(u64::from(at % 3 == 0), 5 * MS))).is_empty());
     assert!(ids(&in_time(|at| tenth(if at == 30 { 0 } else { 10 }, 5 * MS))).is_empty());

@@ -25,15 +25,11 @@ const OTHERS_THREADS: (f64, f64) = (0.6, 1.3);
 const ONE_EACH: f64 = 0.8;
 /// Fewer requests that wait say nothing.
 const OTHERS_MIN: f64 = 3.0;
-/// A pool of connections is full when threads wait for this share of them, ...
-const FULL: f64 = 0.8;
-/// ... and so many times as many requests are in flight.
-const IN_FLIGHT_MIN: f64 = 1.5;
 /// Fewer readings do not show that a pool is full all the time.
-const READINGS_MIN: u64 = 3;
+pub(super) const READINGS_MIN: u64 = 3;
 
 /// Levels of threads by what they wait for, in words, with advice.
-const WAITS: [(&str, &str, &str); 2] = [
+pub(super) const WAITS: [(&str, &str, &str); 2] = [
     (
         "sleeping_threads",
         "sleep",
@@ -102,8 +98,10 @@ pub(super) fn specify(finding: &mut Finding, facts: &RunFacts<'_>) {
     let others = others(facts, served, held.is_some())
         .filter(|others| !is_behind || *others != Others::Read);
     // A pool of connections is named already.
-    let new =
-        held.iter().filter(|wait| !wait.peer.is_some_and(|peer| finding.evidence.contains(peer)));
+    let new = held.iter().filter(|wait| {
+        let is_named = wait.peer.is_some_and(|peer| finding.evidence.contains(peer));
+        !is_named && !finding.evidence.contains(&wait.text)
+    });
     let new = new.map(|wait| wait.text.as_str()).chain(others.map(Others::text));
     let new: String = new.map(|text| format!("; {text}")).collect();
     finding.evidence += &new;
@@ -185,15 +183,20 @@ fn held(facts: &RunFacts<'_>, served: f64) -> Option<Wait<'static>> {
         if !(PLACES_MIN..=PLACES_MAX).contains(&share) {
             return None;
         }
-        let (first, rest) = does.split_once(' ').unwrap_or((does, ""));
-        let text = counted(threads, first, &format!("{first}s"));
-        let text = format!("{text} {rest}").trim_end().to_owned();
+        let text = self::does(threads, does);
         Some(Wait { text, peer: None, advice, check: "ps -eLo pid,wchan:32 on the target" })
     })
 }
 
+/// `4 threads wait for a child process`.
+pub(super) fn does(threads: f64, does: &str) -> String {
+    let (first, rest) = does.split_once(' ').unwrap_or((does, ""));
+    let text = counted(threads, first, &format!("{first}s"));
+    format!("{text} {rest}").trim_end().to_owned()
+}
+
 /// `4 threads wait`, `one thread waits`.
-fn counted(threads: f64, many: &str, one: &str) -> String {
+pub(super) fn counted(threads: f64, many: &str, one: &str) -> String {
     match threads.round() {
         ..=1.0 => format!("one thread {one}"),
         threads => format!("{} threads {many}", units::count(threads as u64)),
@@ -201,72 +204,61 @@ fn counted(threads: f64, many: &str, one: &str) -> String {
 }
 
 /// The mean of a level during the load beyond the reading before it, and the number of readings.
-fn busy(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
-    let before = gauge.samples().first().filter(|sample| sample.at < SECOND / 2);
+pub(super) fn busy(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
     let (mean, readings) = during(gauge, facts)?;
-    Some((mean - before.map_or(0.0, |sample| sample.mean), readings))
+    Some((mean - before(gauge), readings))
+}
+
+/// A level in the reading before the load; 0 without one.
+pub(super) fn before(gauge: &Gauge) -> f64 {
+    let first = gauge.samples().first().filter(|sample| sample.at < SECOND / 2);
+    first.map_or(0.0, |sample| sample.mean)
 }
 
 /// The mean of a level during the load, and the number of readings.
-fn during(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
+pub(super) fn during(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
     let (sum, readings) = samples(gauge, facts).fold((0.0, 0), |(sum, readings), sample| {
         (sum + sample.mean * sample.readings as f64, readings + sample.readings)
     });
     (readings > 0).then(|| (sum / readings as f64, readings))
 }
 
+/// The median of a level during the load, and the share of the samples that are about the same.
+pub(super) fn usual(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, f64)> {
+    let mut levels: Vec<f64> = samples(gauge, facts).map(|sample| sample.mean).collect();
+    levels.sort_by(f64::total_cmp);
+    let median = *levels.get(levels.len() / 2)?;
+    let alike = levels.iter().filter(|level| (*level - median).abs() < ALIKE).count();
+    let share = alike as f64 / levels.len() as f64;
+    Some((median, share))
+}
+
+/// Levels differ by less than this in their means over a second.
+const ALIKE: f64 = 0.5;
+
 /// The samples of a level during the load.
-fn samples<'a>(gauge: &'a Gauge, facts: &RunFacts<'_>) -> impl Iterator<Item = &'a GaugeSample> {
+pub(super) fn samples<'a>(
+    gauge: &'a Gauge,
+    facts: &RunFacts<'_>,
+) -> impl Iterator<Item = &'a GaugeSample> {
     let (from, end) = (facts.warmup().max(SECOND / 2), facts.warmup() + facts.run.measured);
     gauge.samples().iter().filter(move |sample| (from..=end).contains(&sample.at))
 }
 
 /// How often the waits of threads were read; `None` where they cannot be.
-fn readings(facts: &RunFacts<'_>) -> Option<u64> {
+pub(super) fn readings(facts: &RunFacts<'_>) -> Option<u64> {
     facts.gauges("futex_threads").filter_map(|gauge| Some(during(gauge, facts)?.1)).max()
 }
 
-/// Servers behind the target, each with the mean and the largest number of threads that wait for it.
+/// Servers behind the target, each with the mean and the usual number of threads that wait for it.
 /// The level is absent while there are none.
-fn awaited<'a>(facts: &RunFacts<'a>) -> impl Iterator<Item = (&'a str, f64, f64)> {
+pub(super) fn awaited<'a>(facts: &RunFacts<'a>) -> impl Iterator<Item = (&'a str, f64, f64)> {
     let readings = readings(facts);
     facts.run.watched.gauges().iter().filter_map(move |gauge| {
         let peer = gauge.name.strip_suffix(" awaited")?;
         let (mean, count) = busy(gauge, facts)?;
-        Some((peer, mean * count as f64 / readings? as f64, gauge.max()?))
+        Some((peer, mean * count as f64 / readings? as f64, usual(gauge, facts)?.0))
     })
-}
-
-/// A server behind the target to which it has the same number of connections in every reading,
-/// while more requests are in flight: a pool of that size.
-pub(super) fn constant_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str, u64)> {
-    facts.run.watched.gauges().iter().find_map(|gauge| {
-        let peer = gauge.name.strip_suffix(" established")?;
-        let counts: Vec<f64> = samples(gauge, facts).map(|sample| sample.mean).collect();
-        let size = *counts.first()?;
-        let is_constant =
-            counts.len() >= 3 && counts.iter().all(|count| (count - size).abs() < 0.5);
-        let is_full = facts.in_flight() >= IN_FLIGHT_MIN * size;
-        (is_constant && size >= 1.0 && is_full).then_some((peer, size as u64))
-    })
-}
-
-/// Whether threads wait for all of a number of connections, whatever a request alone takes.
-pub(super) fn are_all_awaited(facts: &RunFacts<'_>, (peer, places): (&str, u64)) -> bool {
-    awaited(facts).any(|(one, threads, _)| one == peer && threads >= FULL * places as f64)
-}
-
-/// A server behind the target for which the same number of threads wait nearly all the time, while
-/// more requests are in flight: a full pool of connections.
-pub(super) fn full_connections<'a>(facts: &RunFacts<'a>) -> Option<(&'a str, u64)> {
-    if readings(facts)? < READINGS_MIN {
-        return None;
-    }
-    let is_full = |threads: f64, places: f64| {
-        threads >= FULL * places && facts.in_flight() >= IN_FLIGHT_MIN * places
-    };
-    let full = awaited(facts).find(|(_, threads, places)| is_full(*threads, *places));
-    full.map(|(peer, _, places)| (peer, places as u64))
 }
 
 /// Where the requests are that wait; `None` when unknown. `is_held`: whether it is known what the
