@@ -11,6 +11,37 @@ pub struct GoJsonError {
     offset: usize,
 }
 
+/// The first number of a valid JSON text that is too large for a float, which Go refuses.
+#[must_use]
+pub fn number_out_of_range(json: &str) -> Option<&str> {
+    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+    let bytes = json.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at += 1;
+                while bytes.get(at).is_some_and(|&byte| byte != b'"') {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+            }
+            b'-' | b'0'..=b'9' => {
+                let length = bytes[at..].iter().take_while(|byte| is_part(byte)).count();
+                let number = &json[at..at + length];
+                // A short one without an exponent is small.
+                let is_large = |number: &str| number.parse().is_ok_and(f64::is_infinite);
+                if (length > 308 || number.contains(['e', 'E'])) && is_large(number) {
+                    return Some(number);
+                }
+                at += length;
+            }
+            _ => at += 1,
+        }
+    }
+    None
+}
+
 impl GoJsonError {
     /// Why `json` is not JSON; `None` if it is.
     #[must_use]
@@ -448,6 +479,20 @@ mod tests {
         {
             assert_eq!(GoJsonError::of(json.as_bytes()), None, "{json}");
             assert_eq!(parse_error(json.as_bytes()), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_floats_are_found() {
+        let long = "9".repeat(310);
+        for (json, expected) in [
+            (r#"{"a":1e400,"b":1}"#, Some("1e400")),
+            ("[1,-2E999]", Some("-2E999")),
+            (&long, Some(long.as_str())),
+            (r#"{"1e400":"1e400 \" 1e400","b":[1e308,1e-999,12]}"#, None),
+            ("\"", None),
+        ] {
+            assert_eq!(number_out_of_range(json), expected, "{json}");
         }
     }
 }

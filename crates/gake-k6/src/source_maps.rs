@@ -96,8 +96,11 @@ impl SourceMaps {
         let map = self.lock().get(module).cloned().flatten()?;
         let (source, line, column) = map.origin(line, column)?;
         let source = map.sources.get(source as usize)?;
-        let base = Url::parse(module).ok();
-        let url = base.and_then(|base| base.join(source).ok());
+        // As in k6, a source with a scheme stays as it is written, `./` included.
+        let url = match Url::parse(source) {
+            Ok(_) => None,
+            Err(_) => Url::parse(module).and_then(|base| base.join(source)).ok(),
+        };
         Some((url.map_or_else(|| source.clone(), String::from), line, column))
     }
 
@@ -235,6 +238,9 @@ mod tests {
         assert_eq!(at(1, 12), found("a.ts", 3, 0));
         assert_eq!(at(2, 5), found("b.ts", 1, 0));
         assert_eq!(maps.origin("file:///d/y.js", 1, 1), None);
+        let bundled = MAP.replace("\"src\"", "\"\"").replace("a.ts", "webpack://x/./a.ts");
+        let origin = learnt(&text, &bundled).0.origin("file:///d/x.js", 1, 1);
+        assert_eq!(origin, Some(("webpack://x/./a.ts".to_owned(), 2, 4)));
         let own = format!("f()\n{MARK}{INLINE};base64,{}", STANDARD.encode(MAP));
         let (maps, result) = learnt(&own, "");
         assert_eq!((result, maps.origin("file:///d/x.js", 2, 5)), (Ok(()), found("b.ts", 1, 0)));

@@ -7,8 +7,8 @@ use gake_core::spec::{
     ConnectionSpec, FieldPath, HttpVersion, IpFamily, RunSpec, ScenarioSpec, TlsSpec, WebSocketSpec,
 };
 use gake_wire::{
-    BodyCheck, BodyCheckError, ClientSettings, Inspection, KeepLimits, Protocol, ReplyRule,
-    Resolver, SourceAddresses, TlsKeyLog, TlsOptions, tls_suites,
+    BodyCheck, BodyCheckError, ClientSettings, Inspection, KeepLimits, Protocol, RedirectRules,
+    ReplyRule, Resolver, SourceAddresses, TlsKeyLog, TlsOptions, tls_suites,
 };
 
 use crate::RunError;
@@ -36,6 +36,7 @@ pub(crate) fn settings(
         sources,
         limits: ResponseLimits::default(),
         max_redirects: spec.max_redirects,
+        redirect_rules: RedirectRules::default(),
         keep: spec.keep_answers.map(|responses| KeepLimits {
             responses,
             body_bytes: spec.keep_body_bytes.unwrap_or(0),

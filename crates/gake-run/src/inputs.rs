@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gake_core::schedule::Trace;
 use gake_core::spec::{FieldPath, RecordingSpec, ScenarioSpec};
-use gake_wire::{RequestFeed, RequestList};
+use gake_wire::{RedirectRules, RequestFeed, RequestList};
 
 use crate::RunError;
 use crate::script::ConfiguredScript;
@@ -23,6 +23,8 @@ pub struct Inputs<'a> {
     pub scripts: Option<&'a dyn Scripts>,
     /// The requests behind the names of `given` requests.
     pub given: Vec<(String, GivenRequests)>,
+    /// What the requests of redirects keep.
+    pub redirect_rules: RedirectRules,
 }
 
 impl std::fmt::Debug for Inputs<'_> {

@@ -9,8 +9,8 @@ use gake_judge::Objective;
 use gake_text::redact::Redactor;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
-    BodyCheck, ClientSettings, PreparedRequests, Protocol, Resolver, TlsOptions, Tracer, WireError,
-    address_metrics, handshake_metrics, stream_metrics,
+    BodyCheck, ClientSettings, PreparedRequests, Protocol, RedirectRules, Resolver, TlsOptions,
+    Tracer, WireError, address_metrics, handshake_metrics, stream_metrics,
 };
 
 use crate::requests::{self, RequestSet};
@@ -26,6 +26,7 @@ pub struct LoadedRequests {
     scripts: Vec<ScenarioScript>,
     resolver: Resolver,
     tls: TlsOptions,
+    redirect_rules: RedirectRules,
 }
 
 /// A run that is ready to start, any number of times.
@@ -73,7 +74,8 @@ impl LoadedRequests {
         let sets = requests::read(spec, &mut inputs)?;
         let scripts = scenario::read(spec, inputs.scripts)?;
         let tls = TlsOptions { key_log: connection::key_log(&spec.tls)?, ..tls };
-        Ok(Self { sets, scripts, resolver, tls })
+        let redirect_rules = inputs.redirect_rules;
+        Ok(Self { sets, scripts, resolver, tls, redirect_rules })
     }
 
     /// The target of the first scenario, as the user named it: a URL without its password, or a
@@ -144,6 +146,7 @@ impl LoadedRequests {
                 let check = BodyCheck::clone(&check).of_messages(call.method.clone());
                 inspection.body = Some(Arc::new(check));
             }
+            settings.redirect_rules = self.redirect_rules;
             settings.stream = scenario.stream || set.is_stream;
             if let RequestSource::WebSocket(websocket) = &scenario.source {
                 settings.protocol = Protocol::WebSocket;

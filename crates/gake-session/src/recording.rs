@@ -67,8 +67,7 @@ pub fn inputs() -> Inputs<'static> {
     Inputs {
         stdin: Some(Box::new(BufReader::new(io::stdin()))),
         recordings: Some(&RecordedTraffic),
-        scripts: None,
-        given: Vec::new(),
+        ..Inputs::default()
     }
 }
 

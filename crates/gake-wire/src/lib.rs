@@ -33,7 +33,7 @@ pub use client::network::Network;
 pub use client::origin::Origin;
 pub use client::request::{HttpRequest, PreparedRequest};
 pub use client::session::{WebSocketEvent, WebSocketSession};
-pub use client::settings::{ClientSettings, KeepLimits, ReplyRule};
+pub use client::settings::{ClientSettings, KeepLimits, RedirectRules, ReplyRule};
 pub use client::visitor::ExchangeVisitor;
 pub use load::check::{BodyCheck, BodyCheckError};
 pub use load::factory::HttpFactory;

@@ -4,6 +4,7 @@
 //! and timing scripts an open loop that waits for a stream.
 
 mod options;
+mod output;
 mod progress;
 mod report;
 mod script;
@@ -12,6 +13,7 @@ mod stats;
 mod tests;
 mod uris;
 
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,8 +57,10 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
 
 fn run(options: &H2loadOptions, native: &NativeResult, console: &Console) -> Result<(), Failure> {
     let run = prepare(options, native, console)?;
-    native.check_conflicts(options.log_file.as_deref())?;
+    let files = [options.log_file.as_deref(), options.output_file.as_deref()];
+    native.check_conflicts(files.into_iter().flatten())?;
     let log = options.log_file.as_deref().map(Path::new).map(create).transpose()?;
+    let output = options.output_file.as_deref().map(Path::new).map(create).transpose()?;
     console.result(&opening(options))?;
     let warmup = match options.extent {
         Extent::Timed { warmup, .. } => nanos(warmup),
@@ -82,6 +86,13 @@ fn run(options: &H2loadOptions, native: &NativeResult, console: &Console) -> Res
         ..figures(options, &result, &rates)
     };
     console.result(&report(&figures))?;
+    if let Some(file) = output {
+        let mut file = BufWriter::new(file);
+        let written = output::write(&mut file, &figures, options.threads);
+        written.and_then(|()| file.flush()).map_err(|error| {
+            Failure::could_not(format!("the result cannot be written: {error}"))
+        })?;
+    }
     result.warn_of_loss(console);
     Ok(())
 }
@@ -170,6 +181,7 @@ fn connection(options: &H2loadOptions) -> ConnectionSpec {
         http: match options.protocols {
             Protocols::Http1 => HttpVersion::Http11,
             Protocols::Http2 => HttpVersion::Http2,
+            Protocols::Http3 => HttpVersion::Http3,
             Protocols::Either => HttpVersion::Auto,
         },
         streams: is_http2.then_some(options.streams),
@@ -254,6 +266,7 @@ fn figures<'a>(options: &H2loadOptions, result: &'a ToolResult, none: &'a Histog
         connect: none,
         first_byte: none,
         rates: none,
+        histogram: options.histogram,
     }
 }
 

@@ -10,7 +10,7 @@ use gake_session::options::values::header as read_header;
 use gake_wire::Location;
 
 const CIPHERS: &str = "gake takes the ciphers and groups of its TLS library";
-const QUIC: &str = "gake as h2load speaks HTTP/2 and HTTP/1.1";
+const QUIC: &str = "gake chooses how it sends QUIC";
 
 /// gake's size of frames and of header tables.
 const FRAME_SIZE: u64 = 16 << 10;
@@ -36,6 +36,9 @@ const FLAGS: &[Flag] = &[
     value(&["B", "base-uri"]),
     value(&["npn-list", "alpn-list"]),
     switch(&["h1"]),
+    switch(&["h3"]),
+    switch(&["histogram"]),
+    value(&["output-file"]),
     value(&["header-table-size"]),
     value(&["encoder-header-table-size"]),
     value(&["log-file"]),
@@ -50,9 +53,6 @@ const FLAGS: &[Flag] = &[
     refused(&["ciphers"], CIPHERS),
     refused(&["tls13-ciphers"], CIPHERS),
     refused(&["groups"], CIPHERS),
-    refused(&["h3"], "gake as h2load speaks HTTP/2 and HTTP/1.1; use `gake run --http3`"),
-    refused(&["histogram"], "gake draws no histogram here; --gake-format json has one"),
-    refused(&["output-file"], "--gake-out FILE writes gake's own result"),
     refused(&["tls-session-file"], "gake keeps TLS sessions in memory"),
     refused(&["ktls"], "gake encrypts in its own process"),
     refused(&["qlog-file-base"], QUIC),
@@ -86,10 +86,13 @@ Connections:
   -p, --no-tls-proto=h2c|http/1.1  Protocol of http URIs (h2c)
       --npn-list=LIST   (or --alpn-list) Protocols of https URIs (h2,h2-16,h2-14,http/1.1)
       --h1              HTTP/1.1 for both
+      --h3              HTTP/3, for https URIs (as --alpn-list=h3)
   -w, --window-bits=N  -W, --connection-window-bits=N   Windows of 2^N-1 bytes (30)
       --connect-to=HOST[:PORT]   --sni=NAME
 
 Output:
+      --histogram       A histogram below each row
+      --output-file=PATH           The figures and their samples as JSON
       --log-file=PATH   A line for each request: start, status, microseconds
 
 SIZE may end in K, M or G, TIME in h, m, s or ms.
@@ -116,6 +119,7 @@ pub enum Extent {
 pub enum Protocols {
     Http1,
     Http2,
+    Http3,
     /// The choice of ALPN.
     Either,
 }
@@ -146,6 +150,10 @@ pub struct H2loadOptions {
     pub inactivity_timeout: Option<Duration>,
     pub connect_to: Option<String>,
     pub log_file: Option<String>,
+    /// The file of the figures as JSON.
+    pub output_file: Option<String>,
+    /// Whether each row has a histogram.
+    pub histogram: bool,
 }
 
 /// Checks flags that exclude or require each other, and sizes that gake cannot change.
@@ -236,6 +244,8 @@ impl H2loadOptions {
             inactivity_timeout: time("N")?,
             connect_to: parsed.last("connect-to").map(str::to_owned).or(origin),
             log_file: parsed.last("log-file").map(str::to_owned),
+            output_file: parsed.last("output-file").map(str::to_owned),
+            histogram: parsed.on("histogram")?,
         })
     }
 
@@ -269,6 +279,14 @@ fn protocols(parsed: &Parsed, uri: &str) -> Result<Protocols, String> {
         Some(other) => return Err(format!("-p {other:?}: write h2c or http/1.1")),
     };
     let list = parsed.last("npn-list").unwrap_or("h2,h2-16,h2-14,http/1.1");
+    // As in h2load, the first protocol decides about QUIC.
+    if parsed.on("h3")? || list.split(',').next() == Some("h3") {
+        return match (own, uri.starts_with("https:")) {
+            (true, _) => Err("--h1 and --h3 exclude each other".to_owned()),
+            (_, true) => Ok(Protocols::Http3),
+            (_, false) => Err("--h3: HTTP/3 needs an https: URI".to_owned()),
+        };
+    }
     let mut offers = (false, false);
     for protocol in list.split(',') {
         match protocol {

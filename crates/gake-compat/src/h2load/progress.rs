@@ -66,7 +66,7 @@ impl H2loadProgress {
         let is_plain = options.uris[0].starts_with("http:");
         let clear = is_plain.then_some(match options.protocols {
             Protocols::Http1 => "http/1.1",
-            Protocols::Http2 | Protocols::Either => "h2c",
+            Protocols::Http2 | Protocols::Http3 | Protocols::Either => "h2c",
         });
         let first = match options.extent {
             Extent::Requests(total) => part(options, total, 0),
@@ -109,7 +109,11 @@ impl H2loadProgress {
         if tally.counts.opened == 0 || std::mem::replace(&mut self.has_protocol, true) {
             return String::new();
         }
-        let secure = if tally.counts.streams > 0 { "h2" } else { "http/1.1" };
+        let secure = match (tally.counts.http3_streams, tally.counts.streams) {
+            (1.., _) => "h3",
+            (0, 1..) => "h2",
+            (0, 0) => "http/1.1",
+        };
         format!("Application protocol: {}\n", self.clear.unwrap_or(secure))
     }
 

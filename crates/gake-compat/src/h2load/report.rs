@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::record::Histogram;
 
 /// Rates are kept in a histogram of whole numbers: millionths of a request a second.
-const RATE_SCALE: f64 = 1e6;
+pub const RATE_SCALE: f64 = 1e6;
 
 const COLUMNS: &str =
     "                     min         max         mean         sd        +/- sd\n";
@@ -63,6 +63,8 @@ pub struct H2load<'a> {
     pub first_byte: &'a Histogram,
     /// Requests a second of each connection, recorded by [`record_rate`].
     pub rates: &'a Histogram,
+    /// Whether each row has a histogram.
+    pub histogram: bool,
 }
 
 /// Adds a rate, in requests a second.
@@ -110,10 +112,54 @@ fn write(figures: &H2load<'_>, out: &mut String) -> std::fmt::Result {
         binary(data),
     )?;
     out.push_str(COLUMNS);
-    row(out, "time for request: ", figures.request, time)?;
-    row(out, "time for connect: ", figures.connect, time)?;
-    row(out, "time to 1st byte: ", figures.first_byte, time)?;
-    row(out, "req/s           : ", figures.rates, |rate| format!("{:.2}", rate / RATE_SCALE))
+    let rate = |rate: f64| format!("{:.2}", rate / RATE_SCALE);
+    for (name, samples, unit) in [
+        ("time for request: ", figures.request, &time as &dyn Fn(f64) -> String),
+        ("time for connect: ", figures.connect, &time),
+        ("time to 1st byte: ", figures.first_byte, &time),
+        ("req/s           : ", figures.rates, &rate),
+    ] {
+        row(out, name, samples, unit)?;
+        if figures.histogram {
+            plot(out, samples, unit)?;
+        }
+    }
+    Ok(())
+}
+
+/// Ten bars of the same width from the smallest to the largest value, with the shares of the values
+/// in them and up to their ends.
+fn plot(out: &mut String, samples: &Histogram, unit: &dyn Fn(f64) -> String) -> std::fmt::Result {
+    const BARS: u64 = 10;
+    const LONGEST: u64 = 40;
+    let (min, max) = (samples.min() as f64, samples.max() as f64);
+    if samples.min() == samples.max() {
+        return Ok(());
+    }
+    let end = |bar: u64| min + (max - min) / BARS as f64 * bar as f64;
+    let below: Vec<u64> = (0..=BARS)
+        .map(|bar| match bar {
+            0 => 0,
+            BARS => samples.count(),
+            _ => samples.count_up_to((end(bar).ceil() as u64).saturating_sub(1)),
+        })
+        .collect();
+    let counts: Vec<u64> = below.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    let largest = counts.iter().copied().max().unwrap_or(1).max(1);
+    let share = |count: u64| count as f64 * 100.0 / samples.count() as f64;
+    for (bar, &count) in (0..).zip(&counts) {
+        let length = if count == 0 { 0 } else { (count * LONGEST / largest).max(1) };
+        let line = "/".repeat(length as usize);
+        writeln!(
+            out,
+            "{:>10}-{:>10} [{line:<40}]({:6.2}/{:6.2}%)",
+            unit(end(bar)),
+            unit(end(bar + 1)),
+            share(count),
+            share(below[bar as usize + 1]),
+        )?;
+    }
+    Ok(())
 }
 
 /// A row: minimum, maximum, mean, standard deviation, and the share within one deviation of the
@@ -122,18 +168,9 @@ fn row(
     out: &mut String,
     name: &str,
     samples: &Histogram,
-    unit: impl Fn(f64) -> String,
+    unit: &dyn Fn(f64) -> String,
 ) -> std::fmt::Result {
-    let (mean, deviation) = (samples.mean(), deviation(samples));
-    let within = match samples.count() {
-        0 => 0.0,
-        count => {
-            // A sample that equals the mean counts as within, despite rounding.
-            let low = (mean - deviation).max(0.0).floor() as u64;
-            let high = (mean + deviation).ceil() as u64;
-            samples.count_between(low, high) as f64 / count as f64 * 100.0
-        }
-    };
+    let (mean, deviation, within) = (samples.mean(), deviation(samples), within(samples));
     let [min, max, mean, deviation] =
         [samples.min() as f64, samples.max() as f64, mean, deviation].map(unit);
     writeln!(
@@ -143,8 +180,22 @@ fn row(
     )
 }
 
+/// The share of samples within one deviation of the mean, in percent.
+pub fn within(samples: &Histogram) -> f64 {
+    let (mean, deviation) = (samples.mean(), deviation(samples));
+    match samples.count() {
+        0 => 0.0,
+        count => {
+            // A sample that equals the mean counts as within, despite rounding.
+            let low = (mean - deviation).max(0.0).floor() as u64;
+            let high = (mean + deviation).ceil() as u64;
+            samples.count_between(low, high) as f64 / count as f64 * 100.0
+        }
+    }
+}
+
 /// The standard deviation of a sample whose mean was estimated.
-fn deviation(samples: &Histogram) -> f64 {
+pub fn deviation(samples: &Histogram) -> f64 {
     let count = samples.count() as f64;
     if count < 2.0 { 0.0 } else { samples.stddev() * (count / (count - 1.0)).sqrt() }
 }
@@ -236,8 +287,34 @@ req/s           :    1000.50     1000.50     1000.50        0.00   100.00%
             connect: &connect,
             first_byte: &first_byte,
             rates: &rates,
+            histogram: false,
         };
         assert_eq!(report(&figures), EXPECTED);
+        let text = report(&H2load { histogram: true, ..figures });
+        let rows: Vec<_> = text.lines().filter(|line| line.contains('[')).collect();
+        assert_eq!(rows.len(), 10, "rows of one value have no bars: {text}");
+        let bar = format!("      46us-     141us [{}]( 50.00/ 50.00%)", "/".repeat(40));
+        assert_eq!(rows[0], bar);
+        assert!(rows[5].ends_with(&format!("[{}](  0.00/ 50.00%)", " ".repeat(40))), "{text}");
+        assert!(rows[9].ends_with("( 50.00/100.00%)"), "{text}");
+        let mut json = Vec::new();
+        super::super::output::write(&mut json, &figures, 1).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let measured = &json["measurements"];
+        assert_eq!(
+            (&json["version"], &measured["requests"]["errored"]),
+            (&"v1".into(), &2_000.into())
+        );
+        let request = &measured["performance"]["request"];
+        let samples: Vec<f64> = serde_json::from_value(request["samples"].clone()).unwrap();
+        for (sample, expected) in samples.iter().zip([46e-6, 1001e-6]) {
+            assert!((sample / expected - 1.0).abs() < 0.001, "{samples:?}");
+        }
+        assert_eq!((samples.len(), &request["min"]), (2, &46e-6.into()));
+        assert_eq!(
+            measured["performance"]["request_per_second"]["samples"],
+            serde_json::json!([1_000.5])
+        );
     }
 
     #[test]

@@ -46,6 +46,14 @@ fn clients_are_connections_with_streams() {
 }
 
 #[test]
+fn http3_is_asked_for_in_two_ways() {
+    for line in ["--h3 -m 10 https://h/", "--alpn-list h3 -m 10 https://h/"] {
+        let connection = of(line).connection;
+        assert_eq!((connection.http, connection.streams), (HttpVersion::Http3, Some(10)), "{line}");
+    }
+}
+
+#[test]
 fn a_rate_is_per_client() {
     let spec = of("--rps 20 -c 5 -D 3 --warm-up-time 500ms http://h/");
     let Load::Open { stages, .. } = &spec.scenarios[0].load else { panic!("{spec:?}") };
@@ -134,7 +142,9 @@ fn what_cannot_be_honoured_is_named() {
         ("--header-table-size 8K http://h/", "--header-table-size cannot be honoured"),
         ("-r 5 http://h/", "-r cannot be honoured"),
         ("-p h3 http://h/", "write h2c or http/1.1"),
-        ("--npn-list h3 https://h/", "does not speak"),
+        ("--npn-list h2,h3 https://h/", "does not speak"),
+        ("--h3 http://h/", "HTTP/3 needs an https: URI"),
+        ("--h1 --h3 https://h/", "exclude each other"),
         ("--warm-up-time 1 http://h/", "it needs -D"),
         ("-D 1d http://h/", "write for example 10s"),
         ("-T 1 -D 3 http://h/", "-T, -D: they are mutually exclusive"),

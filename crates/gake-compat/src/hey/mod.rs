@@ -4,8 +4,9 @@ mod options;
 mod report;
 
 use gake_core::record::Outcome;
-use gake_run::ResolvedRun;
-use gake_session::{Console, Exit, Failure};
+use gake_run::{Inputs, ResolvedRun};
+use gake_session::{Console, Exit, Failure, recording};
+use gake_wire::RedirectRules;
 
 use crate::outcome_stats::{OutcomeStats, Phases, StatsCollector, rows};
 use crate::spread::Spread;
@@ -23,7 +24,9 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
         Ok(options) => options,
         Err(wrong) => return Ok(refuse(&wrong, console)),
     };
-    let run = ToolRun::prepare(options.spec(), native, console)?;
+    // hey's own: those of Go's client.
+    let inputs = Inputs { redirect_rules: RedirectRules::Go, ..recording::inputs() };
+    let run = ToolRun::with_inputs(options.spec(), inputs, native, console)?;
     if options.csv {
         return csv(&run, console);
     }

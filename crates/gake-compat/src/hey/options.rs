@@ -286,7 +286,10 @@ fn headers(parsed: &Parsed, compression: bool) -> Result<Vec<(String, String)>, 
     if let Some(host) = parsed.last("host").filter(|host| !host.is_empty()) {
         set("Host", host);
     }
-    if compression && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"))
+    let is_head = parsed.last("m").is_some_and(|method| method.eq_ignore_ascii_case("HEAD"));
+    if compression
+        && !is_head
+        && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"))
     {
         headers.push(("Accept-Encoding".to_owned(), "gzip".to_owned()));
     }

@@ -65,6 +65,8 @@ pub(super) fn finish(
     let context = ready.summary_context(flags, console);
     let data = context.data(&run.tally.series, elapsed, &results, setup_data.as_ref());
     let figures = SummaryFigures::new(&data, flags, test);
+    // As in k6, an abort in handleSummary comes too late.
+    let aborted = test.aborted();
     let changed = show(ready, flags, (&data, &figures), console)?;
     if flags.settings.failed_bodies {
         console.result(&failed_bodies(&run.bodies, Style::default()))?;
@@ -87,7 +89,7 @@ pub(super) fn finish(
         _ => results.message(),
     };
     let aborted_by_threshold = matches!(run.ending, RunEnd::Aborted(_));
-    let is_ended = interrupted || aborted_by_threshold || test.aborted().is_some();
+    let is_ended = interrupted || aborted_by_threshold || aborted.is_some();
     progress::last(flags, &ready.loaded.options, test, (elapsed, is_ended), console)?;
     let mut summary = Summary::new(recorded.run, &[]);
     let is_reconciled = rows.as_ref().is_none_or(|found| found.met);
@@ -96,12 +98,12 @@ pub(super) fn finish(
     for error in [&setup, &teardown].into_iter().filter_map(|stage| stage.as_ref().err()) {
         report(test, error);
     }
-    let is_cut = interrupted || aborted_by_threshold || test.aborted().is_some();
+    let is_cut = interrupted || aborted_by_threshold || aborted.is_some();
     let is_whole = setup.is_ok() && !is_cut;
     if is_whole && test.counters.completed() == 0 {
         test.log(LogLevel::Warning, NO_ITERATION, &[]);
     }
-    if let Some(abort) = test.aborted() {
+    if let Some(abort) = aborted {
         test.log(LogLevel::Error, &abort.reason, &[]);
         return Ok((if is_stopped { code::STOPPED } else { code::ABORTED }, summary));
     }

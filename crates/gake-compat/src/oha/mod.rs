@@ -1,5 +1,6 @@
 //! gake as oha.
 
+mod database;
 mod options;
 mod report;
 mod requests;
@@ -11,14 +12,20 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
+use gake_core::clock::SECOND;
+use gake_core::spec::RunSpec;
+use gake_run::unix_now;
 use gake_session::files::create;
+use gake_session::redaction::redactor_for;
 use gake_session::{Console, Exit, Failure};
 use gake_text::foreign;
+use gake_text::redact::SecretNames;
 
 use crate::NativeResult;
 use crate::flags::CommandLine;
 use crate::outcome_stats::{StatsCollector, rows};
 use crate::tool_run::{OutcomeHandler, ToolResult, ToolRun};
+use database::{Database, Rows};
 use options::{OhaOptions, OutputFormat, USAGE};
 use report::{CSV_HEADER, Oha, csv_row, json, text};
 use stats::OhaStats;
@@ -43,8 +50,15 @@ fn run(options: &OhaOptions, native: &NativeResult, console: &Console) -> Result
         let urls = requests::random_urls(&options.parsed, &options.target, Some(count))?;
         return console.result(&(urls.join("\n") + "\n"));
     }
-    let run = ToolRun::prepare(options.spec()?, native, console)?;
-    native.check_conflicts(options.output.as_deref())?;
+    let spec = options.spec()?;
+    if options.debug {
+        return debug(spec, native, console);
+    }
+    let urls = database::urls(&spec);
+    let run = ToolRun::prepare(spec, native, console)?;
+    let database = options.parsed.last("db-url");
+    native.check_conflicts(options.output.as_deref().into_iter().chain(database))?;
+    let database = database.map(|path| Database::open(Path::new(path))).transpose()?;
     let mut file = options.output.as_deref().map(Path::new).map(create).transpose()?;
     let stats = StatsCollector::new(OhaStats::new(options.corrected()));
     let handler = match options.format {
@@ -52,19 +66,51 @@ fn run(options: &OhaOptions, native: &NativeResult, console: &Console) -> Result
         OutputFormat::Quiet => None,
         OutputFormat::Text | OutputFormat::Json => Some(stats.each(OhaStats::record)),
     };
+    let handler = match &database {
+        Some(database) => {
+            let started = i64::try_from(unix_now() / SECOND).unwrap_or(i64::MAX);
+            let rows = Rows { urls, corrected: options.corrected(), run: started };
+            Some(both(handler, database.handler(rows)))
+        }
+        None => handler,
+    };
     let result = run.run(handler, |_| None)?;
     result.warn_of_loss(console);
     let stats = stats.finish();
     let oha = figures(options, &result, &stats);
     let text = match options.format {
-        OutputFormat::Csv | OutputFormat::Quiet => return Ok(()),
-        OutputFormat::Json => json(&oha),
-        OutputFormat::Text => text(&oha, options.unit),
+        OutputFormat::Csv | OutputFormat::Quiet => None,
+        OutputFormat::Json => Some(json(&oha)),
+        OutputFormat::Text => Some(text(&oha, options.unit)),
     };
-    match &mut file {
-        Some(file) => file.write_all(foreign::lines(&text).as_bytes()).map_err(write_failure),
-        None => console.result(&text),
+    match (&mut file, text) {
+        (_, None) => {}
+        (Some(file), Some(text)) => {
+            file.write_all(foreign::lines(&text).as_bytes()).map_err(write_failure)?;
+        }
+        (None, Some(text)) => console.result(&text)?,
     }
+    let (Some(database), Some(path)) = (database, options.parsed.last("db-url")) else {
+        return Ok(());
+    };
+    console.plain(&format!("Storing results to {path}"));
+    database.finish()
+}
+
+/// `--debug`: one request and its response, shown.
+fn debug(spec: RunSpec, native: &NativeResult, console: &Console) -> Result<(), Failure> {
+    let prepared = ToolRun::prepare(spec.clone(), native, console)?.prepared;
+    let redactor = redactor_for(SecretNames::default())?;
+    gake_session::debug::debug(&prepared, &spec, &redactor, console).map(|_| ())
+}
+
+/// Passes outcomes to two handlers.
+fn both(first: Option<OutcomeHandler>, mut second: OutcomeHandler) -> OutcomeHandler {
+    let Some(mut first) = first else { return second };
+    Box::new(move |outcomes| {
+        first(outcomes)?;
+        second(outcomes)
+    })
 }
 
 fn write_failure(error: io::Error) -> Failure {

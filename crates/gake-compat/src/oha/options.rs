@@ -78,8 +78,8 @@ const FLAGS: &[Flag] = &[
     value(&["max-repeat"]),
     value(&["dump-urls"]),
     refused(&["no-pre-lookup"], "gake resolves every name once, before the run"),
-    refused(&["db-url"], "gake writes no SQLite; --output-format csv has the same rows"),
-    refused(&["debug"], "gake does not show single requests; use `curl -v`"),
+    value(&["db-url"]),
+    switch(&["debug"]),
 ];
 
 /// The output of `--help`.
@@ -118,6 +118,8 @@ Output:
   --output-format text|json|csv|quiet
   -u ns|us|ms|s|m|h               Time unit of the text output.
   --stats-success-breakdown       Also show 2xx and other responses separately.
+  --db-url FILE                   Responses as rows of an SQLite file.
+  --debug                         Send one request, and show it and its response.
 
 Differences from oha, and refused flags: docs/as-oha.md
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
@@ -144,6 +146,8 @@ pub struct OhaOptions {
     pub unit: Option<TimeUnit>,
     /// Whether 2xx and other responses are also shown separately.
     pub breakdown: bool,
+    /// Whether one request is sent and shown.
+    pub debug: bool,
     /// A URL, or a file of them.
     pub target: String,
     /// All flags.
@@ -236,6 +240,7 @@ impl OhaOptions {
             format,
             unit,
             breakdown: parsed.on("stats-success-breakdown")?,
+            debug: parsed.on("debug")?,
             target,
             parsed,
         })

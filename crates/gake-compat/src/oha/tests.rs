@@ -129,7 +129,6 @@ fn files_of_lines_are_requests_in_turn() {
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     for (line, expected) in [
-        ("--db-url a.db http://h/", "--db-url cannot be honoured"),
         ("--aws-sigv4 a http://h/", "--aws-sigv4 cannot be honoured"),
         ("--zz http://h/", "--zz"),
         ("-n 5 -z 1s http://h/", "-n and -z exclude each other"),

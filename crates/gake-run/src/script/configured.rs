@@ -179,8 +179,11 @@ impl ConfiguredScript {
         for warning in tls::warnings(&options) {
             script.test.log(LogLevel::Warning, &warning, &[]);
         }
-        let mut settings = settings::user_settings(&options, environment.clone())
-            .map_err(ScriptRefusal::Options)?;
+        let mut settings =
+            settings::user_settings(&options, environment.clone()).map_err(|why| match &own {
+                Some(own) if own.contains("blockHostnames") => ScriptRefusal::OwnOptions(why),
+                _ => ScriptRefusal::Options(why),
+            })?;
         settings.seed = asked.seed;
         settings.bodies = asked.body_memory.unwrap_or(settings.bodies);
         settings.failed_bodies = asked.failed_bodies;

@@ -50,15 +50,21 @@ impl<'a, C: Clock + Clone + 'static, V: ExchangeVisitor> Call<'a, C, V> {
     ) -> Result<ResponseSummary, Fault> {
         let Shared { network, clock, meter, .. } = self.shared;
         let Some(message) = &request.message else { return Ok(answer) };
-        let mut message = message.follow(answer.status, &to)?;
-        for _ in 0..network.settings.max_redirects {
+        let settings = &network.settings;
+        let Some(mut message) = message.follow(answer.status, &to, settings.redirect_rules)? else {
+            return Ok(answer);
+        };
+        for _ in 0..settings.max_redirects {
             let located = self.alarm.before(pin!(network.locate(&message.location))).await;
             let origin = located.unwrap_or(Err(Fault::Timeout(Phase::Connect)))?;
             let request = network.encode(origin, message).map_err(|_| BAD_LOCATION)?;
             bump(&meter.redirects);
             let (answer, to) = self.hop(&request, clock.now()).await?;
             let (Some(to), Some(from)) = (to, request.message) else { return Ok(answer) };
-            message = from.follow(answer.status, &to)?;
+            match from.follow(answer.status, &to, settings.redirect_rules)? {
+                Some(next) => message = next,
+                None => return Ok(answer),
+            }
         }
         Err(Fault::RedirectLimit)
     }

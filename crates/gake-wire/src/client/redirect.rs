@@ -7,9 +7,10 @@ use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::record::Fault;
 
 use crate::client::request::HttpMessage;
+use crate::client::settings::RedirectRules;
 use crate::client::visitor::ExchangeVisitor;
 use crate::net::alternative::http3_port;
-use crate::net::location::{Location, basic_authorization};
+use crate::net::location::{Location, Scheme, basic_authorization};
 use crate::tls::facts::ConnectionFacts;
 
 /// The fault of an unusable `Location`.
@@ -108,8 +109,15 @@ impl<V: ExchangeVisitor> ExchangeVisitor for RedirectVisitor<'_, V> {
 }
 
 impl HttpMessage {
-    /// The request that follows a response of `status` with the `Location` `to`.
-    pub(crate) fn follow(&self, status: u16, to: &str) -> Result<Self, Fault> {
+    /// The request that follows a response of `status` with the `Location` `to`; `None` if that
+    /// response is the last.
+    pub(crate) fn follow(
+        &self,
+        status: u16,
+        to: &str,
+        rules: RedirectRules,
+    ) -> Result<Option<Self>, Fault> {
+        let is_relative = url::Url::parse(to).is_err();
         let base = url::Url::parse(&self.location.to_string()).map_err(|_| BAD_LOCATION)?;
         let to = base.join(to).map_err(|_| BAD_LOCATION)?;
         if !matches!(to.scheme(), "http" | "https") {
@@ -121,6 +129,9 @@ impl HttpMessage {
             location.host.clone_from(&self.location.host);
         }
         let mut next = Self { location, ..self.clone() };
+        if rules == RedirectRules::Go {
+            return Ok(next.as_in_go(self, status, is_relative));
+        }
         let becomes_get = match status {
             301 | 302 => self.method == "POST",
             303 => self.method != "HEAD",
@@ -138,7 +149,42 @@ impl HttpMessage {
             next.drop_headers(|name| name == "authorization");
             next.headers.push(authorization);
         }
-        Ok(next)
+        Ok(Some(next))
+    }
+
+    /// This copy of `from` with what Go's client changes.
+    fn as_in_go(mut self, from: &Self, status: u16, is_relative: bool) -> Option<Self> {
+        let keeps_body = matches!(status, 307 | 308);
+        if keeps_body && from.body.as_ref().is_some_and(|body| !body.is_empty()) {
+            return None;
+        }
+        if !keeps_body {
+            if !matches!(self.method.as_str(), "GET" | "HEAD") {
+                self.method = "GET".to_owned();
+            }
+            self.body = None;
+            self.drop_headers(is_about_content);
+        }
+        let (host, home) = (self.location.host.clone(), from.location.host.as_str());
+        let is_name = host.parse::<std::net::IpAddr>().is_err();
+        let is_below = is_name && host.strip_suffix(home).is_some_and(|rest| rest.ends_with('.'));
+        if host != home && !is_below {
+            self.drop_headers(|name| is_for_one_origin(name) && name != "host");
+        }
+        if !is_relative {
+            self.drop_headers(|name| name == "host");
+        }
+        if let Some(authorization) = self.location.user.as_deref().map(basic_authorization) {
+            self.drop_headers(|name| name == "authorization");
+            self.headers.push(authorization);
+        }
+        let is_downgrade =
+            (from.location.scheme, self.location.scheme) == (Scheme::Https, Scheme::Http);
+        if !is_downgrade {
+            self.drop_headers(|name| name == "referer");
+            self.headers.push(("Referer".to_owned(), from.location.to_string()));
+        }
+        Some(self)
     }
 
     fn drop_headers(&mut self, which: impl Fn(&str) -> bool) {
@@ -177,6 +223,10 @@ mod tests {
         }
     }
 
+    fn followed(message: &HttpMessage, status: u16, to: &str) -> Result<HttpMessage, Fault> {
+        message.follow(status, to, RedirectRules::Curl).map(Option::unwrap)
+    }
+
     fn names(message: &HttpMessage) -> Vec<&str> {
         message.headers.iter().map(|(name, _)| name.as_str()).collect()
     }
@@ -192,21 +242,21 @@ mod tests {
             ("https://b.test:8443", "https://b.test:8443/"),
             ("/a b", "http://a.test/a%20b"),
         ] {
-            assert_eq!(post().follow(302, to).unwrap().location.to_string(), expected, "{to}");
+            assert_eq!(followed(&post(), 302, to).unwrap().location.to_string(), expected, "{to}");
         }
     }
 
     #[test]
     fn an_unusable_location_is_a_fault() {
         for to in ["ftp://a.test/", "http://", "mailto:a@b", "http://a.test:99999/"] {
-            assert_eq!(post().follow(302, to).unwrap_err(), BAD_LOCATION, "{to}");
+            assert_eq!(followed(&post(), 302, to).unwrap_err(), BAD_LOCATION, "{to}");
         }
     }
 
     #[test]
     fn a_redirect_stays_in_the_zone_of_its_address() {
         let location = Location::parse("http://[fe80::1%25eth0]:81/a").unwrap();
-        let next = HttpMessage { location, ..post() }.follow(307, "/b").unwrap();
+        let next = followed(&HttpMessage { location, ..post() }, 307, "/b").unwrap();
         assert_eq!(next.location.host, "fe80::1%eth0");
         assert_eq!(next.location.to_string(), "http://[fe80::1]:81/b");
         assert!(names(&next).contains(&"Authorization"), "it is the same origin");
@@ -226,7 +276,7 @@ mod tests {
             (302, "HEAD", "HEAD"),
         ] {
             let message = HttpMessage { method: method.to_owned(), ..post() };
-            let next = message.follow(status, "/x").unwrap();
+            let next = followed(&message, status, "/x").unwrap();
             assert_eq!(next.method, expected, "{status} {method}");
             let keeps = method == expected;
             assert_eq!(next.body.is_some(), keeps, "{status} {method}");
@@ -236,15 +286,53 @@ mod tests {
 
     #[test]
     fn secrets_stay_with_their_origin() {
-        let same = post().follow(307, "http://a.test:80/x").unwrap();
+        let same = followed(&post(), 307, "http://a.test:80/x").unwrap();
         assert_eq!(names(&same), ["Authorization", "Cookie", "Content-Type", "X-Own"]);
         for to in ["http://b.test/", "https://a.test/", "http://a.test:81/"] {
-            let other = post().follow(307, to).unwrap();
+            let other = followed(&post(), 307, to).unwrap();
             assert_eq!(names(&other), ["Content-Type", "X-Own"], "{to}");
-            let back = other.follow(307, "http://a.test/").unwrap();
+            let back = followed(&other, 307, "http://a.test/").unwrap();
             assert_eq!(names(&back), ["Content-Type", "X-Own"], "{to}");
         }
-        let named = post().follow(307, "http://me:pw@b.test/").unwrap();
+        let named = followed(&post(), 307, "http://me:pw@b.test/").unwrap();
         assert_eq!(named.headers[2], basic_authorization("me:pw"));
+    }
+
+    #[test]
+    fn gos_rules_keep_what_go_keeps() {
+        let go = |message: &HttpMessage, status, to: &str| {
+            message.follow(status, to, RedirectRules::Go).unwrap()
+        };
+        assert!(go(&post(), 307, "/x").is_none(), "its body cannot be read again");
+        let hosted = |method: &str, body: Option<Arc<[u8]>>| {
+            let mut message = HttpMessage { method: method.to_owned(), body, ..post() };
+            message.headers.push(("Host".to_owned(), "own".to_owned()));
+            message
+        };
+        let bodiless = |method: &str| hosted(method, None);
+        let all = ["Authorization", "Cookie", "Content-Type", "X-Own", "Host", "Referer"];
+        assert_eq!(names(&go(&bodiless("POST"), 308, "/x").unwrap()), all);
+        for (method, status, expected) in [
+            ("POST", 302, "GET"),
+            ("PUT", 301, "GET"),
+            ("DELETE", 303, "GET"),
+            ("HEAD", 303, "HEAD"),
+            ("DELETE", 307, "DELETE"),
+        ] {
+            assert_eq!(go(&bodiless(method), status, "/x").unwrap().method, expected);
+        }
+        let next = go(&hosted("PUT", post().body), 302, "/x").unwrap();
+        assert_eq!(names(&next), ["Authorization", "Cookie", "X-Own", "Host", "Referer"]);
+        assert_eq!(next.headers[4].1, "http://a.test/dir/page?q");
+        assert!(next.body.is_none());
+        for (to, expected) in [
+            // Another port is the same host.
+            ("http://a.test:81/x", &["Authorization", "Cookie", "X-Own", "Referer"][..]),
+            ("https://sub.a.test/", &["Authorization", "Cookie", "X-Own", "Referer"]),
+            ("http://b.test/", &["X-Own", "Referer"]),
+            ("//b.test/", &["X-Own", "Host", "Referer"]),
+        ] {
+            assert_eq!(names(&go(&bodiless("GET"), 302, to).unwrap()), expected, "{to}");
+        }
     }
 }

@@ -38,6 +38,8 @@ pub struct ClientSettings {
     pub labels: bool,
     /// Maximum redirects followed for one request; if 0, a redirect is a response like any other.
     pub max_redirects: u32,
+    /// What the requests of redirects keep.
+    pub redirect_rules: RedirectRules,
     /// Limits on kept responses; `None` keeps none.
     pub keep: Option<KeepLimits>,
     /// Checks of responses beyond faults.
@@ -65,6 +67,18 @@ pub struct ClientSettings {
     /// How long the addresses of a name are used. Connections to an address that it has no more end
     /// after their exchanges. `None`: for the whole run; zero: for one connection.
     pub dns_ttl: Option<Duration>,
+}
+
+/// What a redirect does to a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RedirectRules {
+    /// As curl: another origin gets neither credentials nor `Host`.
+    #[default]
+    Curl,
+    /// As the client of Go for a request whose body cannot be read again: a 307 or 308 after a body
+    /// is the last response, credentials stay with their host, `Host` with relative locations, and
+    /// there is a `Referer`.
+    Go,
 }
 
 /// The message that counts as the reply in a WebSocket session. The reply to a ping is its pong.
@@ -111,6 +125,7 @@ impl Default for ClientSettings {
             limits: ResponseLimits::default(),
             labels: false,
             max_redirects: 0,
+            redirect_rules: RedirectRules::Curl,
             keep: None,
             inspect: None,
             stream: false,

@@ -73,7 +73,9 @@ pub(super) fn shown_url(url: &Url) -> String {
     let mut shown = url.clone();
     if has_credentials(url) {
         let _ = shown.set_username("****");
-        let _ = shown.set_password(Some("****"));
+        // As in k6, `user:` has an empty password, and `user` has none.
+        let has_password = url.password().is_some() || url.as_str().contains(":@");
+        let _ = shown.set_password(has_password.then_some("****"));
     }
     shown.into()
 }

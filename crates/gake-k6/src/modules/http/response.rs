@@ -25,7 +25,7 @@ use super::script_request::BodyKind;
 use super::select::select;
 use super::target_url::BAD_URL;
 use crate::user::vu::Vu;
-use gake_go::json::GoJsonError;
+use gake_go::json::{GoJsonError, number_out_of_range};
 
 const MILLISECOND: f64 = 1e6;
 
@@ -351,7 +351,14 @@ fn json<'js>(
         }
     };
     match path {
-        None => Ok(parsed),
+        None => match number_out_of_range(&text) {
+            Some(number) => {
+                let message =
+                    format!("json: cannot unmarshal number {number} into Go value of type float64");
+                Err(go_error_of(&ctx, METHOD, &message))
+            }
+            None => Ok(parsed),
+        },
         Some(path) => select(&ctx, parsed, &value::text(&ctx, &path)?),
     }
 }

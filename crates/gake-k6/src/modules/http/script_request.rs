@@ -308,7 +308,13 @@ fn target<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<(String, Op
 }
 
 fn headers<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result<Vec<(String, String)>> {
-    let Some(object) = value.as_object() else { return Ok(Vec::new()) };
+    let Some(object) = value.as_object() else {
+        // As in k6, the properties of a text are its characters.
+        let text = value.as_string().map(|_| value::text(ctx, value)).transpose()?;
+        let characters = text.unwrap_or_default();
+        let characters = characters.chars().enumerate();
+        return Ok(characters.map(|(at, c)| (at.to_string(), c.to_string())).collect());
+    };
     let mut headers = Vec::new();
     for property in object.props::<String, Value<'js>>() {
         let (name, value) = property?;

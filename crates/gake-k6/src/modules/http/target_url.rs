@@ -24,6 +24,10 @@ pub(super) fn checked(text: &str) -> Result<Url, (u32, String)> {
         Err(ParseError::RelativeUrlWithoutBase) => Err(unsupported("")),
         Err(ParseError::InvalidPort) => {
             let port = authority_of(text).rsplit_once(':').map_or("", |(_, port)| port);
+            // What precedes a good one is then the name, as in `a:1:2`.
+            if port.parse::<u16>().is_ok() {
+                return Err((NO_SUCH_HOST, "lookup: no such host".to_owned()));
+            }
             Err((BAD_PORT, format!("dial tcp: address {port}: invalid port")))
         }
         // Go looks such a name up.
