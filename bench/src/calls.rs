@@ -44,9 +44,8 @@ impl Call {
     }
 }
 
-/// As fast as 50 keep-alive connections go, for some seconds.
-pub fn closed_loop(tool: Tool, url: &str, seconds: u64) -> Call {
-    let c = CONNECTIONS;
+/// As fast as `c` keep-alive connections go, for some seconds.
+pub fn closed_loop(tool: Tool, url: &str, c: u64, seconds: u64) -> Call {
     let line = match tool {
         Tool::Gake => format!("run {{url}} -c {c} -d {seconds}s --threads 1 --format json"),
         Tool::Wrk => format!("-t 1 -c {c} -d {seconds}s {{url}}"),
@@ -208,9 +207,9 @@ mod tests {
 
     #[test]
     fn a_call_names_its_target() {
-        let call = closed_loop(Tool::Gake, "http://h/", 5);
+        let call = closed_loop(Tool::Gake, "http://h/", 50, 5);
         assert_eq!(call.args.join(" "), "run http://h/ -c 50 -d 5s --threads 1 --format json");
-        assert_eq!(closed_loop(Tool::Vegeta, "http://h/", 5).input, "GET http://h/\n");
+        assert_eq!(closed_loop(Tool::Vegeta, "http://h/", 50, 5).input, "GET http://h/\n");
         assert!(counted(Tool::Wrk, "http://h/", 1, 1).is_none());
     }
 

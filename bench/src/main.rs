@@ -15,6 +15,7 @@ mod causes;
 mod clock;
 mod cpu;
 mod experiments;
+mod floor;
 mod fuzz;
 mod grpc;
 mod http2;
@@ -124,6 +125,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         },
         // Started by the bench itself: processes of their own, so that they can be pinned.
         Some("recorder") => recorder::main(rest),
+        Some("floor") => floor::main(rest),
         Some("metronome") => metronome::main(rest),
         _ => compare(args),
     }

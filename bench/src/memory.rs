@@ -67,10 +67,10 @@ fn measure(bench: &Bench, nginx: &Nginx, tool: Tool, requests: u64) -> Result<Sa
 /// A tool that cannot count runs for as long as these requests should take it.
 fn timed(bench: &Bench, nginx: &Nginx, tool: Tool, requests: u64) -> Result<Call> {
     let before = nginx.served()?;
-    let ended = bench.run(&calls::closed_loop(tool, &nginx.url(), 1), LIMIT)?;
+    let ended = bench.run(&calls::closed_loop(tool, &nginx.url(), calls::CONNECTIONS, 1), LIMIT)?;
     let rate = (nginx.served()? - before) as f64 / ended.wall.as_secs_f64();
     let seconds = (requests as f64 / rate).ceil().max(1.0);
-    Ok(calls::closed_loop(tool, &nginx.url(), seconds as u64))
+    Ok(calls::closed_loop(tool, &nginx.url(), calls::CONNECTIONS, seconds as u64))
 }
 
 /// The peak of a process that lives, in KiB.

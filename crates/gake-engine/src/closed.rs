@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::arrival_numbers::ArrivalNumbers;
 use crate::control::{Stop, stopped};
+use crate::fast_loop::FastLoop;
 use crate::lanes::{Lanes, opens_at};
 use crate::scenario_state::Progress;
 use crate::user::{Presence, user};
@@ -48,6 +49,12 @@ pub(crate) fn spawn_users<F: Factory>(
         wanted: Cell::new(setting.as_ref().map_or(0, |setting| *setting.borrow())),
         setting: RefCell::new(setting),
     });
+    // Without descriptors for it, there is no fast path.
+    let fast = if users >= plan.fast_users && is_plain(plan, pause) {
+        FastLoop::new(Rc::clone(&group)).ok().map(Rc::new)
+    } else {
+        None
+    };
     for lane in 0..users {
         let Some(work) = lanes.next_work() else { break };
         let number = lanes.global(lane);
@@ -70,9 +77,15 @@ pub(crate) fn spawn_users<F: Factory>(
             Some(Load::External { .. }) => Presence::Wanted { number },
             _ => Presence::Always,
         };
-        tokio::task::spawn_local(user(Rc::clone(&group), presence, first, work));
+        tokio::task::spawn_local(user(Rc::clone(&group), presence, first, work, fast.clone()));
     }
     group
+}
+
+/// Whether users begin an iteration at the end of the last, up to the end of the load.
+fn is_plain(plan: &Plan, pause: Pause) -> bool {
+    let is_closed = matches!(plan.load.one(), Some(Load::Closed { .. } | Load::Shared { .. }));
+    is_closed && pause == Pause::None
 }
 
 /// Runs the closed loop and its drain. Returns the end of arrivals.

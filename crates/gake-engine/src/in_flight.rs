@@ -42,6 +42,13 @@ impl InFlight {
         self.level.set(self.level.get() - 1);
     }
 
+    /// One leaves and another enters at `now`.
+    #[inline]
+    pub(crate) fn replace(&self, now: Nanos) {
+        self.advance(now);
+        self.entered.set(self.entered.get() + u64::from(now >= self.from));
+    }
+
     /// Undoes an `enter` at `at` that was not an arrival.
     pub(crate) fn retract(&self, at: Nanos) {
         self.leave(at);

@@ -15,6 +15,7 @@ mod closed;
 mod collect;
 mod control;
 mod dispatch;
+mod fast_loop;
 mod handover;
 mod in_flight;
 mod interval_queue;

@@ -257,6 +257,7 @@ async fn lane<W: Work>(
             shared.notice_quiet();
             return;
         }
+        shared.enter(now);
         let fired = shared.fire(&mut work, assigned.arrival, assigned.blocked, now, None).await;
         let Some(ended) = fired else { return };
         slot.assigned.set(dispatch.take_due(ended.at));

@@ -78,6 +78,13 @@ impl ScenarioState {
         }
     }
 
+    /// Counts an arrival as fired and in flight. Before [`ScenarioState::fire`].
+    #[inline]
+    pub(crate) fn enter(&self, fired: Nanos) {
+        self.flight.enter(fired);
+        self.last_fired.set(self.last_fired.get().max(fired));
+    }
+
     /// Fires an arrival, which is interrupted at `limit`, and returns its end. `None` if the lane
     /// must end: the run was cut, and the arrival is recorded as interrupted; or the source is
     /// exhausted, and nothing is recorded.
@@ -89,8 +96,6 @@ impl ScenarioState {
         fired: Nanos,
         limit: Option<Pin<&mut Sleep<'_>>>,
     ) -> Option<IterationEnd> {
-        self.flight.enter(fired);
-        self.last_fired.set(self.last_fired.get().max(fired));
         let iteration = Iteration::new(arrival, blocked, fired, &self.recorder);
         let whole = {
             let mut fire = pin!(work.fire(&iteration));

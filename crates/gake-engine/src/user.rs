@@ -4,8 +4,9 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::work::{IterationStatus, Work};
+use gake_core::work::{FastEnd, IterationStatus, Work};
 
+use crate::fast_loop::FastLoop;
 use crate::retry::RetryPace;
 use crate::scenario_state::{Progress, ScenarioState};
 use crate::worker_users::{Pause, WorkerUsers};
@@ -55,10 +56,11 @@ pub(crate) async fn user<W: Work>(
     mut presence: Presence,
     first: Nanos,
     mut work: W,
+    fast: Option<Rc<FastLoop<W::Fast>>>,
 ) {
     group.shared.enroll().await;
     while let Some(next) = presence.next_stay(&group, first).await {
-        if stay(&group, next, &mut work).await == StayEnd::Done {
+        if stay(&group, next, &mut work, fast.as_ref()).await == StayEnd::Done {
             break;
         }
     }
@@ -95,7 +97,12 @@ impl Presence {
     }
 }
 
-async fn stay<W: Work>(group: &WorkerUsers, mut stay: UserStay, work: &mut W) -> StayEnd {
+async fn stay<W: Work>(
+    group: &WorkerUsers,
+    mut stay: UserStay,
+    work: &mut W,
+    fast: Option<&Rc<FastLoop<W::Fast>>>,
+) -> StayEnd {
     let shared = &group.shared;
     let mut due = stay.from;
     let mut now = shared.clock.now();
@@ -113,7 +120,23 @@ async fn stay<W: Work>(group: &WorkerUsers, mut stay: UserStay, work: &mut W) ->
         if stay.iterations == Some(0) {
             return StayEnd::Done;
         }
-        let Some(arrival) = group.take(now) else { return StayEnd::Done };
+        let Some(mut arrival) = group.take(now) else { return StayEnd::Done };
+        shared.enter(now);
+        if let Some(fast) = fast
+            && let Some(at) = fast.begin(work, arrival)
+        {
+            fast.until_ended(at).await;
+            match fast.give_back(at, work) {
+                Some(FastEnd::Idle(at)) => {
+                    now = at;
+                    continue;
+                }
+                Some(FastEnd::InFlight { arrival: current, .. }) => {
+                    (arrival, now) = (current, current.due);
+                }
+                None => {}
+            }
+        }
         let counted = u64::from(now >= group.warmup_end);
         stay.iterations = stay.iterations.map(|left| left - counted);
         let fired = shared.fire(work, arrival, 0, now, limit.as_mut().as_pin_mut()).await;

@@ -11,7 +11,7 @@ use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, Tags};
 use gake_core::plan::{Plan, Stage};
 use gake_core::record::{Exchange, ExchangeEnd, Recorder, ResponseSummary, RunEnd, Tally};
 use gake_core::schedule::{Process, TraceBuilder};
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
 use gake_engine::{Collector, RunClock, Timer, start};
 use gake_testkit::Counting;
 
@@ -34,6 +34,8 @@ fn intern(recorder: &Recorder) -> [SeriesId; 2] {
 }
 
 impl Work for Brief {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let now = iteration.fired;
         self.timer.sleep_until(now + 50_000).await;

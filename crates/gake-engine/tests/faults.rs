@@ -14,7 +14,7 @@ use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::plan::{Plan, Stage};
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
 use gake_core::schedule::Process;
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
 
 const LABELS: u64 = 4;
@@ -81,6 +81,8 @@ struct Varied {
 }
 
 impl Work for Varied {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let (number, now) = (iteration.arrival.number, iteration.fired);
         self.faults.look(now);

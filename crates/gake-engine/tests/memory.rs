@@ -9,7 +9,7 @@ use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
 use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
 use gake_testkit::{Counting, live_bytes};
 
@@ -26,6 +26,8 @@ const BYTES_EACH: usize = 1_024;
 struct Instantly(RunClock);
 
 impl Work for Instantly {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let done = self.0.now();
         let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });

@@ -10,7 +10,7 @@ use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
 use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
 
 /// Bytes allocated by the first iteration: more than the allocator keeps when they are freed.
@@ -25,6 +25,8 @@ struct Taking {
 }
 
 impl Work for Taking {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         if IS_OVER.load(Relaxed) {
             self.taken = None;

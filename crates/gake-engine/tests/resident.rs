@@ -9,7 +9,7 @@ use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
 use gake_engine::{Collector, RunClock, WorkerContext, start};
 
 /// Requests of the shorter run.
@@ -25,6 +25,8 @@ const USERS: usize = 50;
 struct Instantly(RunClock);
 
 impl Work for Instantly {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         tokio::task::yield_now().await;
         let done = self.0.now();

@@ -13,7 +13,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
 use gake_core::record::Tally;
 use gake_core::schedule::{NumberPattern, Slice};
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
 use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
@@ -241,6 +241,8 @@ impl Drop for ScriptWork {
 }
 
 impl Work for ScriptWork {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let Self { user, iterations, is_alone, progress, stripes, least, is_fired, ended, clock } =
             self;

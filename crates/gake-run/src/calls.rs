@@ -4,7 +4,7 @@ use gake_core::clock::Clock;
 use gake_core::metric::Registry;
 use gake_core::record::{Exchange, ExchangeEnd, Fault, ResponseSummary, Run, Tally};
 use gake_core::spec::{RequestSource, RunSpec};
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
 use gake_engine::{RunClock, WorkerContext};
 
 use crate::{ResolvedRun, RunError, RunOptions};
@@ -94,6 +94,8 @@ where
     C: Fn(u64) -> F,
     F: Future<Output = Result<(), Fault>>,
 {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         self.began = Some(iteration.fired);
         let result = (self.call)(iteration.arrival.number).await;

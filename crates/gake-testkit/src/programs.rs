@@ -57,6 +57,7 @@ pub const PROGRAMS: &[Program] = &[
     of("dpkg", "dpkg"),
     of("rpm", "rpm"),
     of("unshare", "util-linux"),
+    of("valgrind", "valgrind"),
 ];
 
 /// Where a program is: PATH, and the directories of servers that a user's PATH lacks. A file with a

@@ -37,6 +37,7 @@ pub use client::settings::{ClientSettings, KeepLimits, RedirectRules, ReplyRule}
 pub use client::visitor::ExchangeVisitor;
 pub use load::check::{BodyCheck, BodyCheckError};
 pub use load::factory::HttpFactory;
+pub use load::fast::HttpFastLane;
 pub use load::feed::{NextRequest, RequestFeed, WeightedRequest};
 pub use load::inspect::Inspection;
 pub use load::prepared_requests::PreparedRequests;

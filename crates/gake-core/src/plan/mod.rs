@@ -31,6 +31,9 @@ use crate::seconds::{AsOptionalSeconds, AsSeconds};
 /// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
 pub const OPEN_CONNECTIONS: usize = 1_000;
 
+/// Default of [`Plan::fast_users`].
+const FAST_USERS: usize = 8;
+
 /// Default time for requests in flight to finish at the end of a run.
 pub const DRAIN: Duration = Duration::from_secs(5);
 
@@ -103,6 +106,10 @@ pub struct Plan {
     pub tables: usize,
     /// Whether workers busy-poll at the end of each wait.
     pub spin: bool,
+    /// Users on a worker from which plain requests of a closed loop take the engine's fast path: with
+    /// fewer, it would wait more often than it saves work. The results are the same.
+    #[serde(skip, default = "fast_users")]
+    pub fast_users: usize,
     /// Which responses are ok.
     pub expect: ExpectedStatus,
     /// Maximum number of distinct series of the run's own metrics.
@@ -187,6 +194,7 @@ impl Plan {
             threads: 1,
             tables: 1,
             spin: false,
+            fast_users: FAST_USERS,
             max_series: MAX_SERIES,
             expect: ExpectedStatus::default(),
             labels: Vec::new(),
@@ -375,6 +383,10 @@ const fn max_series() -> usize {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_max_series(n: &usize) -> bool {
     *n == MAX_SERIES
+}
+
+const fn fast_users() -> usize {
+    FAST_USERS
 }
 
 const fn one() -> usize {

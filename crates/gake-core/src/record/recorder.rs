@@ -10,6 +10,7 @@ use super::counts::Counts;
 use super::exchange::{Exchange, Outcome};
 use super::failed_bodies::FailedBodies;
 use super::gauges::Gauges;
+use super::plain::{PlainExchange, PlainTally};
 use super::tally::Tally;
 use crate::clock::Nanos;
 use crate::metric::{Definition, SeriesId, SeriesTable, Tags};
@@ -66,6 +67,8 @@ pub struct Recorder {
 #[derive(Debug)]
 struct RecordedFigures {
     tally: Tally,
+    /// Not yet in the tally.
+    plain: PlainTally,
     warmup: Counts,
     bodies: FailedBodies,
     /// The instant of the last sample.
@@ -91,7 +94,8 @@ impl Recorder {
     ) -> Self {
         let (tally, warmup) = (Tally::new(labels), Counts::default());
         let bodies = FailedBodies::default();
-        let figures = RecordedFigures { tally, warmup, bodies, sampled: 0 };
+        let plain = PlainTally::default();
+        let figures = RecordedFigures { tally, plain, warmup, bodies, sampled: 0 };
         Self { expect, warmup_end, figures: RefCell::new(figures), log }
     }
 
@@ -118,6 +122,28 @@ impl Recorder {
             let exchange = std::mem::replace(exchange, Exchange::unfinished(exchange.done));
             log.push(Outcome { arrival, blocked, fired, exchange });
         }
+    }
+
+    /// Adds a plain exchange and the end of its iteration, in a tenth of the time of
+    /// [`Iteration::exchange`](super::Iteration::exchange) and [`Recorder::end`]. False if it has
+    /// to take that way: there is a log, labels are distinguished, it belongs to the warm-up, or
+    /// its status is not the usual one.
+    #[inline]
+    pub fn plain(&self, exchange: &PlainExchange) -> bool {
+        let figures = &mut *self.figures.borrow_mut();
+        let is_plain = exchange.due >= self.warmup_end
+            && self.log.is_none()
+            && figures.tally.labels().is_empty()
+            && figures.plain.takes(exchange.status, &self.expect);
+        if is_plain {
+            figures.plain.add(exchange);
+        }
+        is_plain
+    }
+
+    /// Maps memory for plain exchanges.
+    pub fn make_room_for_plain(&self) {
+        self.figures.borrow_mut().plain.make_room();
     }
 
     /// The index of a series, valid as long as the recorder exists: intern once, record by index.
@@ -188,7 +214,8 @@ impl Recorder {
     /// Takes what was recorded since the last call, and continues with `spare`, an empty tally.
     #[must_use]
     pub fn take(&self, mut spare: Tally) -> (Tally, Counts) {
-        let mut figures = self.figures.borrow_mut();
+        let figures = &mut *self.figures.borrow_mut();
+        figures.plain.move_to(&mut figures.tally);
         spare.follow(&figures.tally);
         (std::mem::replace(&mut figures.tally, spare), std::mem::take(&mut figures.warmup))
     }

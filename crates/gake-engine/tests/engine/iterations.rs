@@ -11,7 +11,7 @@ use gake_core::plan::Plan;
 use gake_core::record::{
     Exchange, ExchangeEnd, Histogram, LatencyMetric, ResponseSummary, Run, RunEnd, Tally,
 };
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
 
 use super::support::*;
@@ -66,6 +66,8 @@ impl MultiStepWork {
 }
 
 impl Work for MultiStepWork {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let mut now = iteration.fired;
         let [body, head, late, items, steps] = self.series(iteration);

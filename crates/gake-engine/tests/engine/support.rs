@@ -12,7 +12,9 @@ use gake_core::record::{
     Exchange, ExchangeEnd, Fault, Outcome, ResponseSummary, Run, RunEnd, SeriesPoint, Tally,
 };
 use gake_core::schedule::{Process, Slice};
-use gake_core::work::{Arrival, Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{
+    Arrival, Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work,
+};
 use gake_engine::{
     Collector, LogSender, RunClock, StopHandle, Timer, WorkerContext, log_channel, start,
 };
@@ -103,6 +105,8 @@ pub struct TestWork {
 }
 
 impl Work for TestWork {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let (arrival, now) = (iteration.arrival, iteration.fired);
         let fate = (self.behaviour)(arrival, now);

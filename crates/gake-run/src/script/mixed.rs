@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use gake_core::clock::Nanos;
 use gake_core::record::Tally;
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, FastEnd, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{RunClock, WorkerContext};
 use gake_k6::work::{ScriptFactory, ScriptLoad, ScriptWork};
 use gake_wire::{HttpFactory, HttpWork, PreparedRequests, Tracer};
@@ -62,6 +63,8 @@ pub(super) enum MixedWork {
 }
 
 impl Work for MixedWork {
+    type Fast = <HttpWork<RunClock> as Work>::Fast;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         match self {
             Self::Http(work) => work.fire(iteration).await,
@@ -73,6 +76,19 @@ impl Work for MixedWork {
         match self {
             Self::Http(work) => work.abandon(iteration),
             Self::Script(work) => work.abandon(iteration),
+        }
+    }
+
+    fn fast_lane(&mut self, number: u64, now: Nanos) -> Option<Self::Fast> {
+        match self {
+            Self::Http(work) => work.fast_lane(number, now),
+            Self::Script(_) => None,
+        }
+    }
+
+    fn take_back(&mut self, lane: Self::Fast, end: FastEnd) {
+        if let Self::Http(work) = self {
+            work.take_back(lane, end);
         }
     }
 }

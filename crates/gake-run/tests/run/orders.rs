@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gake_core::clock::Clock;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesId, Tags};
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
 use gake_engine::{RunClock, Timer, WorkerContext};
 use gake_judge::Summary;
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};
@@ -51,6 +51,8 @@ impl OrderWork {
 }
 
 impl Work for OrderWork {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let mut now = iteration.fired;
         for _ in 0..EXCHANGES {

@@ -123,7 +123,7 @@ impl ByteStream {
         let _ = match &self.stream {
             Stream::Plain(Link::Tcp(stream)) => stream.try_write(bytes),
             Stream::Plain(Link::Unix(stream)) => stream.try_write(bytes),
-            Stream::Plain(Link::Proxy(_)) | Stream::Tls(_) => Ok(0),
+            Stream::Plain(Link::Proxy(_) | Link::Lent) | Stream::Tls(_) => Ok(0),
         };
     }
 

@@ -37,7 +37,7 @@ use gake_core::work::Gauges;
 use self::call::Call;
 use self::keep_visitor::KeepVisitor;
 use self::network::Network;
-use self::pool::{ConnectionPool, PoolBounds};
+use self::pool::{ConnectionPool, PoolBounds, PooledConnection};
 use self::request::{HttpRequest, PreparedRequest};
 use self::shared::Shared;
 use self::transport::AnyTransport;
@@ -205,6 +205,11 @@ impl<C: Clock + Clone + 'static> Client<C> {
     /// gauges.
     pub fn observe(&self, counts: &mut Counts) -> Gauges {
         self.shared.meter.take(counts)
+    }
+
+    /// The idle connection to an origin that a request would take.
+    pub(crate) fn idle(&self, origin: u32) -> Option<Rc<PooledConnection<AnyTransport>>> {
+        self.pool.idle(origin)
     }
 
     pub(crate) fn shared(&self) -> &Rc<Shared<C>> {

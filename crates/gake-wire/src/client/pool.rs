@@ -131,6 +131,13 @@ impl<T: Transport> ConnectionPool<T> {
         }
     }
 
+    /// The connection to `origin` that became idle last.
+    pub(crate) fn idle(&self, origin: u32) -> Option<Rc<PooledConnection<T>>> {
+        let available = self.available.borrow();
+        let (_, connection) = available.iter().rfind(|(to, _)| *to == origin)?;
+        connection.is_idle().then(|| Rc::clone(connection))
+    }
+
     /// Ends the idle connections that `is_left` selects, once for each number of changes.
     pub(crate) fn evict_idle(&self, changes: u32, is_left: impl Fn(u32, &T) -> bool) {
         if self.changes.replace(changes) == changes {
@@ -299,6 +306,10 @@ impl<T: Transport> ConnectionPool<T> {
 }
 
 impl<T> PooledConnection<T> {
+    pub(crate) fn transport(&self) -> &T {
+        &self.transport
+    }
+
     fn is_idle(&self) -> bool {
         self.live.get() == 0
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod factory;
+pub(crate) mod fast;
 pub(crate) mod feed;
 pub(crate) mod idle;
 pub(crate) mod inspect;

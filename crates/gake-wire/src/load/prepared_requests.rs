@@ -172,6 +172,11 @@ impl PreparedRequests {
         PreparedRequest::raw(self.first().map_or(0, |first| first.origin), bytes)
     }
 
+    /// Whether requests are ready to be sent, so that [`request`](Self::request) makes none.
+    pub(crate) fn are_ready(&self) -> bool {
+        matches!(self.requests, RequestStore::Ready(_))
+    }
+
     /// The request of arrival `number`, which `made` may hold.
     #[inline]
     pub(crate) fn request<'a>(

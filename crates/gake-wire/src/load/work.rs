@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, ExchangeEnd};
-use gake_core::work::{Exhausted, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, FastEnd, Iteration, IterationEnd, Work};
 
 use crate::client::Client;
 use crate::client::keep_visitor::KeepVisitor;
+use crate::load::fast::{FastPace, HttpFastLane};
 use crate::load::feed::{LabelledRequest, RequestFeed};
 use crate::load::inspect::{FailedCheck, Inspector, WorkVisitor};
 use crate::load::prepared_requests::PreparedRequests;
@@ -41,13 +42,18 @@ pub struct HttpWork<C> {
     span: Option<Box<OpenSpan>>,
     /// Whether an exchange is in flight.
     is_fired: bool,
+    /// Whether a fast lane has begun `exchange`, which is next.
+    is_begun: bool,
+    pace: FastPace,
 }
 
 impl<C: Clock + Clone + 'static> HttpWork<C> {
     pub(crate) fn new(load: Rc<WorkerLoad>, client: Client<C>) -> Self {
         let inspector = load.wire.network.settings.inspect.clone().map(Inspector::new);
         let exchange = Exchange::unfinished(0);
-        Self { load, client, inspector, exchange, made: None, span: None, is_fired: false }
+        let (made, span, is_fired, is_begun) = (None, None, false, false);
+        let pace = FastPace::default();
+        Self { load, client, inspector, exchange, made, span, is_fired, is_begun, pace }
     }
 
     /// Sends the request with this number at `now` and returns its exchange; `None` at the end of the
@@ -65,7 +71,9 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
         iteration: Option<&Iteration<'_>>,
     ) -> Result<(), Exhausted> {
         self.is_fired = true;
-        self.exchange = Exchange::unfinished(now);
+        if !std::mem::take(&mut self.is_begun) {
+            self.exchange = Exchange::unfinished(now);
+        }
         let Self { load, client, inspector, exchange, made, span, .. } = self;
         let whole = iteration;
         let iteration = iteration.filter(|_| load.wire.network.settings.stream);
@@ -93,7 +101,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
     /// The exchange so far of a request whose future was dropped.
     pub fn interrupt(&mut self) -> Exchange {
         // The future was never polled.
-        if !std::mem::take(&mut self.is_fired) {
+        if !std::mem::take(&mut self.is_fired) && !std::mem::take(&mut self.is_begun) {
             return Exchange::unfinished(self.client.clock().now());
         }
         self.client.end(&mut self.exchange, ExchangeEnd::Unfinished);
@@ -107,6 +115,8 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
 }
 
 impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
+    type Fast = HttpFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         self.run(iteration.arrival.number, iteration.fired, Some(iteration)).await?;
         self.load.end_span(self.span.take(), &self.exchange);
@@ -135,6 +145,18 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
         let ended = IterationEnd::interrupted(exchange.done);
         iteration.exchange(exchange);
         ended
+    }
+
+    #[inline]
+    fn fast_lane(&mut self, number: u64, now: Nanos) -> Option<HttpFastLane> {
+        let Self { load, client, pace, .. } = self;
+        if pace.is_due() { load.lend(client, pace, (number, now)) } else { None }
+    }
+
+    fn take_back(&mut self, lane: HttpFastLane, end: FastEnd) {
+        if let Some(exchange) = lane.end(end, &mut self.pace) {
+            (self.exchange, self.is_begun) = (exchange, true);
+        }
     }
 }
 

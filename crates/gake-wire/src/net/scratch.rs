@@ -1,6 +1,6 @@
 //! The read buffer of a thread.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::task::{Context, Poll};
 
 use tokio::io::ReadBuf;
@@ -20,6 +20,12 @@ pub(crate) struct Scratch {
 impl Scratch {
     pub(crate) fn new() -> Self {
         Self { bytes: RefCell::new(vec![0; SIZE].into_boxed_slice()) }
+    }
+
+    /// The buffer, to read without a [`Stream`].
+    #[inline]
+    pub(crate) fn buffer(&self) -> RefMut<'_, Box<[u8]>> {
+        self.bytes.borrow_mut()
     }
 
     /// Reads once and hands the bytes to `take`; an empty slice is the end.

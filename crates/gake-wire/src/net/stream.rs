@@ -18,6 +18,8 @@ pub(crate) enum Link {
     Unix(UnixStream),
     /// TLS to a proxy.
     Proxy(Box<TlsStream<TcpStream>>),
+    /// TCP that is lent to a fast lane: it can neither be read nor written.
+    Lent,
 }
 
 #[derive(Debug)]
@@ -31,7 +33,7 @@ impl Link {
     fn tcp(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Tcp(stream) => Some(stream.as_fd()),
-            Self::Unix(_) => None,
+            Self::Unix(_) | Self::Lent => None,
             Self::Proxy(stream) => Some(stream.get_ref().0.as_fd()),
         }
     }
@@ -48,6 +50,7 @@ impl AsyncRead for Link {
             Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
             Self::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
             Self::Proxy(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Lent => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
 }
@@ -69,6 +72,7 @@ impl AsyncWrite for Link {
             },
             Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
             Self::Proxy(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Lent => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
 
@@ -82,6 +86,7 @@ impl AsyncWrite for Link {
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
             Self::Proxy(stream) => Pin::new(stream).poll_write_vectored(cx, buffers),
+            Self::Lent => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
 
@@ -92,7 +97,7 @@ impl AsyncWrite for Link {
     #[inline]
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Self::Tcp(_) | Self::Unix(_) => Poll::Ready(Ok(())),
+            Self::Tcp(_) | Self::Unix(_) | Self::Lent => Poll::Ready(Ok(())),
             Self::Proxy(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
@@ -102,6 +107,7 @@ impl AsyncWrite for Link {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Proxy(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Lent => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     }
 }
@@ -167,7 +173,23 @@ impl Stream {
         match self {
             Self::Plain(Link::Tcp(stream)) => Some(stream.try_read(buffer)),
             Self::Plain(Link::Unix(stream)) => Some(stream.try_read(buffer)),
-            Self::Plain(Link::Proxy(_)) | Self::Tls(_) => None,
+            Self::Plain(Link::Proxy(_) | Link::Lent) | Self::Tls(_) => None,
+        }
+    }
+
+    /// Takes a plain TCP socket out, and out of the runtime; `None` for other streams.
+    pub(crate) fn lend(&mut self) -> Option<std::net::TcpStream> {
+        let Self::Plain(link @ Link::Tcp(_)) = self else { return None };
+        match std::mem::replace(link, Link::Lent) {
+            Link::Tcp(stream) => stream.into_std().ok(),
+            Link::Unix(_) | Link::Proxy(_) | Link::Lent => None,
+        }
+    }
+
+    /// Puts a lent socket back, into the runtime. If that fails, the connection is broken.
+    pub(crate) fn take_back(&mut self, socket: std::net::TcpStream) {
+        if let (Self::Plain(link), Ok(stream)) = (self, TcpStream::from_std(socket)) {
+            *link = Link::Tcp(stream);
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::clock::Clock;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
-use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
 use gake_engine::{RunClock, WorkerContext};
 use gake_wire::{
     Client, ConnectionFacts, Deadline, ExchangeVisitor, PreparedRequest, PreparedRequests,
@@ -105,6 +105,8 @@ struct Seen {
 }
 
 impl Work for LuaWork {
+    type Fast = NoFastLane;
+
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let worker = Rc::clone(&self.worker);
         worker.unless_stopped().await;

@@ -9,7 +9,7 @@ use gake_codec::http1::{KnownHeads, Response, ResponseLimits};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, ResponseSummary};
 
-use super::http1_connection::Http1Connection;
+use super::http1_connection::{Http1Connection, LentConnection};
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::transaction::Transaction;
 use crate::client::meter::{OpenGuard, bump};
@@ -45,6 +45,20 @@ impl Http1 {
     /// Records the bytes of its first request sent as early data.
     pub(crate) fn has_sent(&self, bytes: usize) {
         self.conn.borrow_mut().early = bytes;
+    }
+
+    /// Lends the connection, which must be idle, to a fast lane; `None` unless it is plain TCP and
+    /// became idle at `now`, so that it need not be looked at.
+    pub(crate) fn lend(&self, now: Nanos) -> Option<LentConnection> {
+        let is_fresh = self.is_free.get() && self.done.get() == now;
+        if is_fresh { self.conn.borrow_mut().lend() } else { None }
+    }
+
+    /// Takes the connection back. The exchange in flight, of which `sent` bytes are written, or the
+    /// next one, continues at `now`.
+    pub(crate) fn take_back(&self, lent: LentConnection, now: Nanos, sent: Option<usize>) {
+        self.conn.borrow_mut().take_back(lent, sent);
+        self.done.set(now);
     }
 
     pub(crate) fn retire(&self) {

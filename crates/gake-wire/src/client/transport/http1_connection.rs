@@ -1,6 +1,8 @@
 //! The socket and the parser of an HTTP/1.1 connection.
 
 use std::cell::RefCell;
+use std::io;
+use std::net::TcpStream;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
@@ -21,9 +23,30 @@ pub(super) struct Http1Connection {
     /// Shared by the connections of the origin.
     pub(super) known: Rc<RefCell<KnownHeads>>,
     sampler: TcpSampler,
-    /// Bytes of the first request sent as early data, already counted.
+    /// Bytes of the next request that are already written and counted: early data, or by a fast
+    /// lane.
     pub(super) early: usize,
+    /// Whether a fast lane has begun the next exchange, and perhaps read a part of its response.
+    pub(super) is_begun: bool,
+    /// The last read of a fast lane, if it was left to the next exchange.
+    pub(super) unread: Option<Box<UnreadResult>>,
     pub(super) open: OpenGuard,
+}
+
+/// What a read returned: bytes, none at the end of the stream, or an error.
+pub(crate) type UnreadResult = io::Result<Vec<u8>>;
+
+/// What a fast lane needs of a connection.
+#[derive(Debug)]
+pub(crate) struct LentConnection {
+    pub(crate) socket: TcpStream,
+    pub(crate) parser: ResponseParser,
+    pub(crate) known: Rc<RefCell<KnownHeads>>,
+    pub(crate) sampler: TcpSampler,
+    /// The number of the connection in its worker.
+    pub(crate) number: u32,
+    /// A read that the lane did not understand.
+    pub(crate) unread: Option<Box<UnreadResult>>,
 }
 
 impl Http1Connection {
@@ -37,7 +60,26 @@ impl Http1Connection {
     ) -> Self {
         let (parser, sampler) =
             (ResponseParser::new(limits).lenient(), TcpSampler::new(now, connect));
-        Self { stream, parser, known, sampler, early: 0, open }
+        let (early, is_begun, unread) = (0, false, None);
+        Self { stream, parser, known, sampler, early, is_begun, unread, open }
+    }
+
+    /// Lends an idle connection; `None` unless it is plain TCP. A new parser takes the place of its
+    /// own.
+    pub(super) fn lend(&mut self) -> Option<LentConnection> {
+        let socket = self.stream.lend()?;
+        let parser = std::mem::take(&mut self.parser);
+        let (known, sampler, number) = (Rc::clone(&self.known), self.sampler, self.open.number());
+        Some(LentConnection { socket, parser, known, sampler, number, unread: None })
+    }
+
+    /// Takes it back; `sent`: the bytes written of the exchange in flight, which the next
+    /// transaction continues.
+    pub(super) fn take_back(&mut self, lent: LentConnection, sent: Option<usize>) {
+        let LentConnection { socket, parser, sampler, unread, .. } = lent;
+        self.stream.take_back(socket);
+        (self.parser, self.sampler, self.unread) = (parser, sampler, unread);
+        (self.early, self.is_begun) = (sent.unwrap_or(0), sent.is_some());
     }
 
     /// The state of the connection after an idle time.
@@ -53,7 +95,7 @@ impl Http1Connection {
             },
         };
         match read {
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => IdleState::Usable,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => IdleState::Usable,
             Ok(0) | Err(_) => IdleState::Ended,
             Ok(_) => IdleState::Unsolicited,
         }

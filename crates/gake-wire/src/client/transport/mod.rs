@@ -26,6 +26,7 @@ mod websocket_exchange;
 
 pub(crate) use any::AnyTransport;
 pub(crate) use http1::Http1;
+pub(crate) use http1_connection::LentConnection;
 pub(crate) use http2::{Http2, Http2Options};
 pub(crate) use http3::Http3;
 pub(crate) use interface::{IdleState, Timing, Transport, TransportError};

@@ -1,5 +1,7 @@
 //! Samples `TCP_INFO` of a connection about once a second.
 
+use std::os::fd::BorrowedFd;
+
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::TcpSample;
 
@@ -12,8 +14,8 @@ const SAMPLE_EVERY: Nanos = SECOND;
 /// A slower connect has probably lost a segment, so the first sample is taken immediately.
 const SLOW_CONNECT: Nanos = SECOND / 5;
 
-#[derive(Debug)]
-pub(super) struct TcpSampler {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TcpSampler {
     next: Nanos,
     retransmits: u32,
 }
@@ -33,11 +35,21 @@ impl TcpSampler {
     /// Samples if the interval has passed.
     #[inline]
     pub(super) fn sample(&mut self, now: Nanos, stream: &Stream) -> Option<TcpSample> {
+        self.sample_socket(now, || stream.tcp())
+    }
+
+    /// As [`sample`](Self::sample).
+    #[inline]
+    pub(crate) fn sample_socket<'a>(
+        &mut self,
+        now: Nanos,
+        socket: impl FnOnce() -> Option<BorrowedFd<'a>>,
+    ) -> Option<TcpSample> {
         if now < self.next {
             return None;
         }
         self.next = now + SAMPLE_EVERY;
-        let info = sockopt::tcp_info(stream.tcp()?)?;
+        let info = sockopt::tcp_info(socket()?)?;
         let retransmits = info.retransmits.saturating_sub(self.retransmits);
         self.retransmits = info.retransmits;
         Some(TcpSample { rtt: info.rtt, retransmits })

@@ -33,10 +33,12 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         timing: &'a Timing<'a, C>,
         visitor: &'a mut V,
     ) -> Self {
-        conn.parser.start(request.is_head);
-        exchange.written = false;
-        exchange.first_byte = None;
-        if let Some(first_byte) = timing.deadline.first_byte {
+        if !std::mem::take(&mut conn.is_begun) {
+            conn.parser.start(request.is_head);
+            exchange.written = false;
+            exchange.first_byte = None;
+        }
+        if let (Some(first_byte), None) = (timing.deadline.first_byte, exchange.first_byte) {
             timing.alarm.set(timing.write.saturating_add(first_byte).min(timing.deadline.end));
         }
         let sent = std::mem::take(&mut conn.early);
@@ -123,13 +125,17 @@ impl<'a, C: Clock, V: ExchangeVisitor> Transaction<'a, C, V> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Response, TransportError>>> {
         let Self { visitor, exchange, .. } = self;
-        let Http1Connection { parser, stream, known, .. } = conn;
+        let Http1Connection { parser, stream, known, unread, .. } = conn;
         let is_head = self.request.is_head;
-        let read = self.timing.scratch.read(stream, cx, |bytes| {
+        let mut take = |bytes: &[u8]| {
             exchange.bytes_in += bytes.len() as u64;
             let mut feed = || feed(parser, bytes, *visitor, &mut known.borrow_mut(), is_head);
             (!bytes.is_empty()).then(&mut feed)
-        });
+        };
+        let read = match unread.take() {
+            Some(read) => Poll::Ready((*read).map(|bytes| take(&bytes))),
+            None => self.timing.scratch.read(stream, cx, take),
+        };
         let fed = match std::task::ready!(read) {
             Ok(fed) => fed,
             Err(error) => return Poll::Ready(Some(self.read_error(conn, &error))),
