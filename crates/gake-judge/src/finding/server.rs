@@ -280,7 +280,7 @@ impl ServerQueue {
             units::duration(self.fastest),
             units::duration(self.median),
         );
-        let advice = "look for a limiter that queues (limit_req), or a full buffer (a log's pipe)";
+        let advice = "look for a limiter that queues (limit_req), or a full buffer (log pipe)";
         let check = "another load, of twice as many users: the same rate";
         Finding::new("rate_limit", evidence, advice, check)
     }
