@@ -32,6 +32,11 @@ const TAIL_MIN: f64 = 0.05;
 const ACCIDENT: f64 = 0.1;
 /// Tolerance of the time between two responses that a limiter lets through.
 const SHAPED: f64 = 0.1;
+/// Tolerance of that time where a buffer drains, the share of it that a request with room in the
+/// buffer takes at most, and the share of either needed.
+const DRAINED: f64 = 0.2;
+const BUFFERED: f64 = 0.1;
+const BUFFER_MIN: f64 = 0.3;
 /// The machine is busy from this ratio of the generator's own delay to the mean on.
 const BUSY: f64 = 0.1;
 /// Half the width of the interval is at least this share: rate and times are no better known.
@@ -137,6 +142,18 @@ impl Unloaded {
         let between = 1e9 / rate;
         let is_alike = (self.median() - between).abs() < SHAPED * between;
         is_alike && fastest <= 0.5 * self.median()
+    }
+
+    /// Whether some requests sent alone take the time between two responses under load, and so many of
+    /// the others next to nothing that a server of one at a time would be faster: they fill a buffer,
+    /// which drains at that rate.
+    #[must_use]
+    pub fn fills_a_buffer(&self, rate: f64) -> bool {
+        let between = 1e9 / rate;
+        let drained = self.times.iter().filter(|time| (**time - between).abs() < DRAINED * between);
+        let at_once = self.times.iter().filter(|time| **time <= BUFFERED * between).count() as f64;
+        let n = self.times.len() as f64;
+        drained.count() as f64 >= BUFFER_MIN * n && at_once >= BUFFER_MIN * n
     }
 
     /// How many are served at once at a rate of `rate`/s.
@@ -261,6 +278,22 @@ mod tests {
                     let (responses, _, unloaded) = seen(seed, users, places, Order::First, service);
                     assert!(!unloaded.is_exceeded_by(&responses), "seed {seed}, {users} users");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_buffer_takes_requests_until_it_is_full() {
+        let mut times = vec![1e5; 16];
+        times.extend([6.1e6; 14]);
+        let buffer = Unloaded::new(times, 0.0).unwrap();
+        assert!(buffer.fills_a_buffer(164.0) && buffer.fills_a_buffer(143.0));
+        // A server of one at a time, half of whose requests are as fast, has twice the rate.
+        assert!(!buffer.fills_a_buffer(1e9 / buffer.mean()));
+        for seed in 0..100 {
+            for service in [FIXED, EXPONENTIAL, HYPER, TWO, SPIKES] {
+                let (_, rate, unloaded) = seen(seed, 10, 1, Order::First, service);
+                assert!(!unloaded.fills_a_buffer(rate), "seed {seed}");
             }
         }
     }

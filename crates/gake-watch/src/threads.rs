@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gake_core::record::LevelUnit;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::level::Level;
 use crate::waits::{Wait, Waits};
@@ -24,10 +23,6 @@ const WORKS: f64 = 0.2;
 
 /// Minimum interval between two readings for a rate.
 pub(crate) const INTERVAL_MIN: Duration = Duration::from_millis(200);
-/// A reading of many threads takes long: readings are so many times as far apart as one takes, so that
-/// they need one percent of a core, but not further than this.
-const INTERVAL_PER_COST: u32 = 100;
-const INTERVAL_MAX: Duration = Duration::from_secs(4);
 
 /// The scheduling counters of one thread (`/proc/PID/task/TID/schedstat`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,8 +58,6 @@ pub(crate) struct ThreadSampler {
     threads: HashMap<(i32, i32), Thread>,
     groups: Vec<Group>,
     at: Option<Instant>,
-    /// CPU time of the last reading.
-    cost: Duration,
     /// Whether the waits of a process may be read.
     waits_are_readable: bool,
 }
@@ -92,10 +85,9 @@ impl ThreadSampler {
     /// The activity since the last reading; `None` at the first, and too soon after the last.
     pub(crate) fn read(&mut self, processes: &[i32], now: Instant) -> Option<Activity> {
         let elapsed = self.at.map(|at| now.saturating_duration_since(at));
-        if elapsed.is_some_and(|elapsed| elapsed < interval(self.cost)) {
+        if elapsed.is_some_and(|elapsed| elapsed < INTERVAL_MIN) {
             return None;
         }
-        let begun = cpu_time();
         let ids = processes.iter().flat_map(|pid| tasks(*pid).map(move |tid| (*pid, tid)));
         let ids: Vec<_> = ids.take(THREADS_MAX).collect();
         let found: HashMap<_, _> =
@@ -103,7 +95,6 @@ impl ThreadSampler {
         let activity = elapsed.map(|elapsed| activity(&self.threads, &found, elapsed));
         self.groups = groups(&self.threads, &found);
         (self.threads, self.at) = (found, Some(now));
-        self.cost = cpu_time().saturating_sub(begun);
         activity
     }
 
@@ -150,19 +141,6 @@ impl ThreadSampler {
         let waits = self.threads.values().filter_map(|thread| thread.wait);
         self.waits_are_readable.then(|| Waits::of(waits))
     }
-}
-
-/// The time between two readings that take `cost` each. They come once a second, somewhat early or
-/// late.
-fn interval(cost: Duration) -> Duration {
-    let wanted = (cost * INTERVAL_PER_COST).min(INTERVAL_MAX);
-    wanted.saturating_sub(INTERVAL_MIN).max(INTERVAL_MIN)
-}
-
-/// The CPU time of this thread.
-fn cpu_time() -> Duration {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
-    used.try_into().unwrap_or_default()
 }
 
 fn activity(
@@ -285,14 +263,6 @@ mod tests {
         let seen = threads.read(&me, Instant::now()).unwrap();
         assert!(seen.busiest > 0.9, "{seen:?}");
         assert_eq!(threads.read(&me, Instant::now()), None);
-    }
-
-    #[test]
-    fn long_readings_are_far_apart() {
-        let ms = Duration::from_millis;
-        for (cost, apart) in [(0, 200), (1, 200), (10, 800), (25, 2_300), (900, 3_800)] {
-            assert_eq!(interval(ms(cost)), ms(apart), "{cost} ms");
-        }
     }
 
     #[test]

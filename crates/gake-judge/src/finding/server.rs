@@ -106,13 +106,15 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
     if is_serial(queue.at_once) && (USES_A_CORE..ONE_CORE).contains(&wanted) {
         return Some(one_core(&queue, wanted));
     }
+    let least = queue.rate * queue.fastest / 1e9;
     let agrees = |places: u64| match queue.at_once {
         Some(known) => {
             let high = if queue.is_on_full_machine { known * FULL_MACHINE } else { known };
             let within = |places: f64| (PLACES_WITHIN * places).max(0.5);
             (known - within(known)..=high + within(high)).contains(&(places as f64))
         }
-        None => true,
+        // At least as many as the fastest response shows, which may have waited.
+        None => places as f64 >= 0.5 * least,
     };
     let pool = places::constant_connections(facts)
         .filter(|pool| agrees(pool.1) || places::are_all_awaited(facts, *pool));
@@ -122,8 +124,9 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
             None => peer.to_owned(),
         };
         let evidence = format!(
-            "{places} are {AT_ONCE}: the target holds {} to {peer} all the time, with {} in \
+            "{places} {} {AT_ONCE}: the target holds {} to {peer} all the time, with {} in \
              flight; the median first byte takes {}, the fastest {}",
+            is_or_are(places),
             units::plural(places, "connection"),
             units::number(queue.in_flight),
             units::duration(queue.median),
@@ -133,13 +136,12 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
         waits::specify(&mut finding, facts);
         return Some(finding);
     }
-    let least = queue.rate * queue.fastest / 1e9;
     let counted =
         if queue.is_uncertain() { places::counted(facts, queue.at_once, least) } else { None };
     if let Some((places, what)) = counted {
         let evidence = format!(
             "{places} {} {AT_ONCE}: {what} all the time, with {} in flight; the median first byte takes {}, the fastest {}",
-            if places == 1 { "is" } else { "are" },
+            is_or_are(places),
             units::number(queue.in_flight),
             units::duration(queue.median),
             units::duration(queue.fastest),
@@ -171,6 +173,10 @@ pub fn served_at_once(evidence: String, served: Option<f64>) -> Finding {
         None => "look for a pool; its size is the rate × the time of one request alone",
     };
     Finding { served, ..Finding::new(POOL_QUEUEING, evidence, advice, check) }
+}
+
+fn is_or_are(places: u64) -> &'static str {
+    if places == 1 { "is" } else { "are" }
 }
 
 /// Requests are served one after another, and that keeps one core busy.
@@ -274,7 +280,7 @@ impl ServerQueue {
             units::duration(self.fastest),
             units::duration(self.median),
         );
-        let advice = "look for a limiter that queues (limit_req, leaky bucket); raise its rate";
+        let advice = "look for a limiter that queues (limit_req), or a full buffer (log pipe)";
         let check = "another load, of twice as many users: the same rate";
         Finding::new("rate_limit", evidence, advice, check)
     }
@@ -331,10 +337,11 @@ impl ServerQueue {
 
     /// `about 4`, or `about 4 to 6` where a request takes longer among others for lack of a core.
     fn number(&self, served: f64) -> String {
-        let (low, high) = (served.round(), (served * FULL_MACHINE).round());
+        let least = self.unloaded.as_ref().map_or(served, |one| one.places(self.rate).low);
+        let (low, high) = (least.min(served).round(), (served * FULL_MACHINE).round());
         match self.is_on_full_machine && high > low {
             true => format!("about {low} to {high}"),
-            false => format!("about {low}"),
+            false => format!("about {}", served.round()),
         }
     }
 }
@@ -396,9 +403,9 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         return None;
     }
     let waited = unloaded.as_ref().map(|unloaded| unloaded.is_exceeded_by(first));
+    let lacks_cores = generator::lacks_cores(facts) || is_on_full_machine;
     // A machine that others fill makes requests longer, which is no queue.
-    let is_noise =
-        |unloaded: &Unloaded| generator::lacks_cores(facts) && median < NOISE * unloaded.median();
+    let is_noise = |unloaded: &Unloaded| lacks_cores && median < NOISE * unloaded.median();
     // Alone, requests take as long.
     let is_alike = |unloaded: &Unloaded| is_noise(unloaded) || unloaded.is_matched_by(first);
     if saturation.is_none() && !leaves_waiting && unloaded.as_ref().is_some_and(is_alike) {
@@ -438,6 +445,9 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     // At a constant rate more are in flight whenever responses take longer, for any reason.
     let grows = !pattern::load_is_constant(facts) && grows_without_gain(facts.run.series.points());
     let is_queue = is_full || grows;
+    let is_buffer = unloaded.as_ref().is_some_and(|one| one.fills_a_buffer(rate));
+    let is_shaped = rate * fastest / 1e9 < SHAPED_SLOTS
+        || unloaded.as_ref().is_some_and(|one| one.is_shaped(rate, fastest));
     is_queue.then_some(ServerQueue {
         median,
         fastest,
@@ -446,11 +456,9 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         at_once: is_known.then_some(slots),
         unloaded: unloaded.clone(),
         is_even: is_full
-            && (rate * fastest / 1e9 < SHAPED_SLOTS
-                || unloaded.is_some_and(|one| one.is_shaped(rate, fastest)))
             && median >= SHAPED_WAIT * fastest
             && facts.counts().failed == 0
-            && departures::are_even(tenths, end),
+            && (is_buffer || is_shaped && departures::are_even(tenths, end)),
         left_waiting: leaves_waiting.then_some(long),
         is_on_full_machine,
     })

@@ -186,6 +186,13 @@ fn a_busy_machine_is_no_queue() {
     };
     assert_eq!(run(0.036, 0.1), ["pool_queueing"]);
     assert!(run(0.036, 0.4).is_empty());
+    // Other programs have the cores, and the generator needs few.
+    let mut full = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0).run();
+    probe(&mut full, &[0.036; 5]);
+    for name in ["target_here", "machine_cpu"] {
+        watch(&mut full, MACHINE, name, LevelUnit::Share, &[1.0; 4]);
+    }
+    assert!(ids(&full).is_empty());
     assert_eq!(run(0.02, 0.4), ["pool_queueing"]);
 }
 
