@@ -42,7 +42,7 @@ pub fn write(out: &mut impl Write, figures: &H2load<'_>, threads: usize) -> io::
     })
     .to_string();
     let generator = json!(concat!("gake/", env!("CARGO_PKG_VERSION")));
-    // The object goes on.
+    // The object continues.
     let head = head.strip_suffix('}').unwrap_or(&head);
     write!(
         out,

@@ -24,7 +24,7 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
         Ok(options) => options,
         Err(wrong) => return Ok(refuse(&wrong, console)),
     };
-    // hey's own: those of Go's client.
+    // hey uses Go's client.
     let inputs = Inputs { redirect_rules: RedirectRules::Go, ..recording::inputs() };
     let run = ToolRun::with_inputs(options.spec(), inputs, native, console)?;
     if options.csv {

@@ -93,7 +93,7 @@ fn run(options: &OhaOptions, native: &NativeResult, console: &Console) -> Result
     let (Some(database), Some(path)) = (database, options.parsed.last("db-url")) else {
         return Ok(());
     };
-    console.plain(&format!("Storing results to {path}"));
+    console.plain(&format!("Storing results to {path}\n"));
     database.finish()
 }
 

@@ -130,7 +130,7 @@ impl HttpMessage {
         }
         let mut next = Self { location, ..self.clone() };
         if rules == RedirectRules::Go {
-            return Ok(next.as_in_go(self, status, is_relative));
+            return Ok(next.redirected_by_go(self, status, is_relative));
         }
         let becomes_get = match status {
             301 | 302 => self.method == "POST",
@@ -153,7 +153,7 @@ impl HttpMessage {
     }
 
     /// This copy of `from` with what Go's client changes.
-    fn as_in_go(mut self, from: &Self, status: u16, is_relative: bool) -> Option<Self> {
+    fn redirected_by_go(mut self, from: &Self, status: u16, is_relative: bool) -> Option<Self> {
         let keeps_body = matches!(status, 307 | 308);
         if keeps_body && from.body.as_ref().is_some_and(|body| !body.is_empty()) {
             return None;
