@@ -370,9 +370,8 @@ fn instructions(url: &str, requests: u64, out: &std::path::Path) -> u64 {
     line.unwrap_or_else(|| panic!("{text}")).1.trim().parse().unwrap()
 }
 
-/// A third above what was counted in the build of the tests (optimization level 1, debug
-/// assertions, 1,156), in which a turn may
-/// handle a single event.
+/// A third above what was counted in the build of the tests (1,156; optimization level 1, debug
+/// assertions), in which a turn may handle a single event.
 const INSTRUCTIONS_MOST: u64 = 1_600;
 
 #[test]
