@@ -3,8 +3,8 @@
 //! Both run as processes of their own (`floor serve`, `floor load URL CONNECTIONS SECONDS`), one
 //! thread each, pinned. The client keeps one request in flight on each connection, finds the end of
 //! the head and `Content-Length`, reads the clock and counts the response time in a histogram: one
-//! send, one receive a request, and one wait for as many as have come. The server answers fixed
-//! bytes, so that it keeps any client busy; what it has answered it tells at `/status`.
+//! send, one receive a request, and one wait for as many as have come. The server sends fixed
+//! bytes, so that it keeps any client busy, and the number of its responses at `/status`.
 
 #![expect(unsafe_code, reason = "bare epoll loops")]
 

@@ -47,7 +47,7 @@ pub trait Work {
 }
 
 /// A connection on which a user of a closed loop sends one plain request after the other. The engine
-/// drives it without a future: it does the common case alone, and everything else goes on in
+/// drives it without a future: it does only the common case, and everything else continues in
 /// [`Work::fire`], with what was written and read so far. It never waits, and never records.
 pub trait FastLane {
     /// The connection, to wait for its responses.

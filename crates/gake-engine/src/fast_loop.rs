@@ -4,7 +4,7 @@
 //! a scenario with an epoll descriptor of their own, and does for each readable one what the user
 //! would do: record the response, take the next arrival, send its request. Whatever else occurs
 //! (a partial write, a fault, a redirect, a time-out, the cut of the run) wakes the user, who takes
-//! the connection back and goes on in [`Work::fire`], the only place that has rules for it.
+//! the connection back and continues in [`Work::fire`], the only place that has rules for it.
 //!
 //! [`Work::fire`]: gake_core::work::Work::fire
 

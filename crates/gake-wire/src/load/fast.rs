@@ -19,7 +19,6 @@ use crate::client::meter::{Meter, bump};
 use crate::client::pool::PooledConnection;
 use crate::client::transport::{AnyTransport, LentConnection};
 use crate::load::prepared_requests::PreparedRequests;
-use crate::load::work::WorkerLoad;
 use crate::net::scratch::Scratch;
 
 /// A lane that served fewer exchanges cost more than it saved.
@@ -79,32 +78,31 @@ impl FastPace {
     }
 }
 
-impl WorkerLoad {
-    /// Whether exchanges are plain: requests are ready, and only the end of a response is of interest.
-    fn is_plain(&self) -> bool {
-        let settings = &self.wire.network.settings;
-        self.wire.are_ready()
-            && settings.feed.is_none()
-            && settings.inspect.is_none()
-            && settings.keep.is_none()
-            && settings.dns_ttl.is_none()
-            && !settings.stream
-            && !settings.pooled
-            && self.tracer.is_none()
-    }
+/// Whether exchanges are plain: requests are ready, and only the end of a response is of interest.
+fn are_plain(wire: &PreparedRequests) -> bool {
+    let settings = &wire.network.settings;
+    wire.are_ready()
+        && settings.feed.is_none()
+        && settings.inspect.is_none()
+        && settings.keep.is_none()
+        && settings.dns_ttl.is_none()
+        && !settings.stream
+        && !settings.pooled
+}
 
+impl HttpFastLane {
     /// Lends the idle connection of `client` to the origin of request `number`.
     pub(super) fn lend<C: Clock + Clone + 'static>(
-        &self,
+        wire: &Arc<PreparedRequests>,
         client: &Client<C>,
         pace: &mut FastPace,
         (number, now): (u64, Nanos),
-    ) -> Option<HttpFastLane> {
-        if !self.is_plain() {
+    ) -> Option<Self> {
+        if !are_plain(wire) {
             pace.never_again();
             return None;
         }
-        let origin = self.wire.request(number, &mut None).request.origin;
+        let origin = wire.request(number, &mut None).request.origin;
         let connection = client.idle(origin)?;
         let AnyTransport::Http1(http1) = connection.transport() else {
             pace.never_again();
@@ -116,11 +114,11 @@ impl WorkerLoad {
             pace.ended_after(0);
             return None;
         };
-        let timeouts = &self.wire.network.settings.timeouts;
+        let timeouts = &wire.network.settings.timeouts;
         let total = nanos(timeouts.total);
-        Some(HttpFastLane {
+        Some(Self {
             lent,
-            wire: Arc::clone(&self.wire),
+            wire: Arc::clone(wire),
             scratch,
             meter,
             origin,
@@ -135,9 +133,7 @@ impl WorkerLoad {
             connection,
         })
     }
-}
 
-impl HttpFastLane {
     /// Gives the connection back. Returns the exchange in flight.
     pub(super) fn end(self, end: FastEnd, pace: &mut FastPace) -> Option<Exchange> {
         let Self { lent, connection, sent, length, bytes_in, label, served, .. } = self;

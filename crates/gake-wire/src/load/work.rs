@@ -150,7 +150,10 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
     #[inline]
     fn fast_lane(&mut self, number: u64, now: Nanos) -> Option<HttpFastLane> {
         let Self { load, client, pace, .. } = self;
-        if pace.is_due() { load.lend(client, pace, (number, now)) } else { None }
+        if !pace.is_due() || load.tracer.is_some() {
+            return None;
+        }
+        HttpFastLane::lend(&load.wire, client, pace, (number, now))
     }
 
     fn take_back(&mut self, lane: HttpFastLane, end: FastEnd) {
