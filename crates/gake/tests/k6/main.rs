@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use case::Case;
+use common::{gake, start};
 use gake_lab::{Lab, LabConfig};
 use ledger::Ledger;
 use observe::{Observed, Tool};
