@@ -181,7 +181,7 @@ fn a_browser_that_runs_already_is_used() {
     };
     let ran = run(&url.unwrap());
     assert_eq!(ran.stderr.matches("msg=Login").count(), 4, "{ran:?}");
-    // It goes on without its users.
+    // It runs without its users, too.
     assert!(chromium.try_wait().unwrap().is_none());
     chromium.kill().unwrap();
     chromium.wait().unwrap();
