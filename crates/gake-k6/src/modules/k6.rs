@@ -179,7 +179,7 @@ fn group<'js>(
     match result {
         Ok(promised) if is_carried && is_thenable(&promised)? => {
             let then: Function<'js> = value::evaluate(ctx, SETTLED)?;
-            then.call((promised, Function::new(ctx.clone(), end)?))
+            then.call((promised, named("k6", "endOfGroup", end)))
         }
         result => {
             end();

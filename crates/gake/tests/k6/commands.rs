@@ -46,7 +46,7 @@ fn the_version_of_k6_is_chosen() {
         ("run --no-summary s.js --k6-version 1.8", 0, "--no-summary has been deprecated"),
         ("run --once -u 2 s.js", 255, "--once cannot be combined with --vus"),
         ("run --scenario other s.js", 104, "not found; available: default"),
-        ("features", 0, "freeze-env          Experimental   Freeze __ENV object"),
+        ("features", 0, "freeze-env             Experimental   Freeze __ENV object"),
     ] {
         let (found, printed) = outcome(line);
         assert!(found == Some(code) && printed.contains(part), "{line}: {found:?} {printed}");

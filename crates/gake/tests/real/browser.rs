@@ -16,7 +16,7 @@ const HOME: &str = r#"<!doctype html><title>Home</title><h1>Welcome</h1>
 <iframe name="inner" src="/frame"></iframe><iframe name="far" hidden></iframe>
 <script>setTimeout(() => { document.body.append(Object.assign(document.createElement('div'),
     { id: 'late', textContent: 'here' })) }, 100); console.log('hello', 1);
-far.hidden = false; far.src = `http://localhost:${location.port}/frame`;</script>"#;
+const frame = document.querySelector('[name=far]'); frame.hidden = false; frame.src = `http://localhost:${location.port}/frame`;</script>"#;
 const FRAME: &str = r#"<button onclick="this.textContent = 'clicked'">Inner</button>"#;
 const LOGIN: &str = r#"<title>Login</title><form method="post" action="/do"><label>User
 <input name="user"></label><input type="submit" value="Enter"></form>"#;
@@ -181,7 +181,7 @@ fn a_browser_that_runs_already_is_used() {
     };
     let ran = run(&url.unwrap());
     assert_eq!(ran.stderr.matches("msg=Login").count(), 4, "{ran:?}");
-    // It goes on without its users.
+    // It runs without its users, too.
     assert!(chromium.try_wait().unwrap().is_none());
     chromium.kill().unwrap();
     chromium.wait().unwrap();
