@@ -45,7 +45,7 @@ pub(super) fn overflows(facts: &RunFacts<'_>) -> Option<Finding> {
 
 /// Whether the accept queue was seen full. The counter of a listening socket includes other dropped
 /// segments, for instance of closed connections: a queue far from full drops no attempt to connect.
-fn is_full(facts: &RunFacts<'_>) -> bool {
+pub(super) fn is_full(facts: &RunFacts<'_>) -> bool {
     let (held, backlog) = (facts.most("accept_queue"), facts.most("backlog"));
     held.zip(backlog).is_some_and(|(held, backlog)| held >= FULL * backlog)
 }

@@ -2,6 +2,7 @@
 //! threads at work.
 
 use super::facts::RunFacts;
+use super::listener;
 use super::waits::{self, READINGS_MIN, awaited, before, readings, samples, usual};
 
 /// A pool of connections is full when threads wait for this share of them, ...
@@ -53,7 +54,9 @@ pub(super) fn counted(
     estimate: Option<f64>,
     least: f64,
 ) -> Option<(u64, String)> {
-    if readings(facts)? < READINGS_MIN {
+    // Before a full accept queue requests wait for no thread.
+    let is_outside = estimate.is_none() && listener::is_full(facts);
+    if is_outside || readings(facts)? < READINGS_MIN {
         return None;
     }
     waits::WAITS.iter().find_map(|(name, does, _)| {

@@ -91,7 +91,7 @@ export async function ui() {
     await page.keyboard.down('ControlOrMeta');
     const [tab] = await Promise.all([context.waitForEvent('page'), page.getByText('Log in').click()]);
     await page.keyboard.up('ControlOrMeta');
-    await tab.waitForLoadState();
+    await tab.waitForURL(__ENV.URL + '/login');
     equal('tab', tab.url(), __ENV.URL + '/login');
     await context.grantPermissions(['geolocation']);
     await context.setGeolocation({ latitude: 1, longitude: 2 });
