@@ -17,6 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::clock::now_ns;
+use super::nginx;
 use super::process::{Ended, Launch, OURSELVES, Running};
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: floor\r\n\r\n";
@@ -65,11 +66,7 @@ impl FloorServer {
 
     /// How many requests it served so far, this question included.
     pub fn served(&self) -> Result<u64> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        stream.write_all(b"GET /status HTTP/1.1\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
+        let answer = nginx::status(self.port)?;
         let count = answer.split_once("\r\n\r\n").map(|(_, body)| body.trim());
         count.and_then(|count| count.parse().ok()).context("no count in the floor's status")
     }
@@ -277,10 +274,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         std::thread::spawn(move || serve(listener));
         load(&format!("127.0.0.1:{port}"), 3, Duration::from_millis(50)).unwrap();
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.write_all(b"GET /status HTTP/1.1\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let answer = nginx::status(port).unwrap();
         assert!(answer.lines().last().unwrap().parse::<u64>().unwrap() > 3, "{answer}");
     }
 }

@@ -42,13 +42,19 @@ impl Nginx {
 
     /// How many requests it served so far, this question included.
     pub fn served(&self) -> Result<u64> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        stream.write_all(b"GET /status HTTP/1.0\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
+        let answer = status(self.port)?;
         parse_status(&answer).with_context(|| format!("no count in nginx's status: {answer:?}"))
     }
+}
+
+/// The whole response of a server on this machine to `/status`.
+pub fn status(port: u16) -> Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.write_all(b"GET /status HTTP/1.0\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
 }
 
 impl Drop for Nginx {

@@ -151,11 +151,11 @@ impl ResolvedRun {
         let (origin, started_unix_ns) = (options.origin, workers.started_unix_ns());
         let (settings, first) = watching.begin();
         let about = SinkStart { plan: &self.plan, started_unix_ns, origin: &origin, settings };
-        let is_alone = options.sinks.is_empty();
+        let has_sinks = !options.sinks.is_empty();
         let start = || Fanout::start(options.sinks, &about);
         // Threads of sinks inherit the scheduling class. On a machine without a core to spare that
         // class waits long for its turn, which a run without sinks need not.
-        let started = if is_alone { start() } else { gake_engine::beside(&self.plan, start) };
+        let started = if has_sinks { gake_engine::beside(&self.plan, start) } else { start() };
         let (mut fanout, log) = started?;
         for (at, readings) in &first.samples {
             fanout.readings(*at, readings);

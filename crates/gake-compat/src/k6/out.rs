@@ -330,17 +330,17 @@ impl SampleDatabase for InfluxPoints {
 macro_rules! by_metric {
     ($($database:ty),+) => {$(
         impl SampleDatabase for $database {
-                fn add(&mut self, sample: &RawSample) {
-                    self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
-                }
+            fn add(&mut self, sample: &RawSample) {
+                self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
+            }
 
-                fn tick(&mut self) {
-                    self.tick();
-                }
+            fn tick(&mut self) {
+                self.tick();
+            }
 
-                fn finish(&mut self) -> Option<String> {
-                    self.finish()
-                }
+            fn finish(&mut self) -> Option<String> {
+                self.finish()
+            }
         }
     )+};
 }

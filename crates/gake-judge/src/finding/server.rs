@@ -118,41 +118,21 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
     };
     let pool = places::constant_connections(facts)
         .filter(|pool| agrees(pool.1) || places::are_all_awaited(facts, *pool));
-    if let Some((peer, places)) = pool.or_else(|| places::full_connections(facts)) {
-        let peer = match database::by_port(peer) {
-            Some(name) => format!("{peer} ({name})"),
-            None => peer.to_owned(),
-        };
-        let evidence = format!(
-            "{places} {} {AT_ONCE}: the target holds {} to {peer} all the time, with {} in \
-             flight; the median first byte takes {}, the fastest {}",
-            is_or_are(places),
-            units::plural(places, "connection"),
-            units::number(queue.in_flight),
-            units::duration(queue.median),
-            units::duration(queue.fastest),
-        );
-        let mut finding = served_at_once(evidence, Some(places as f64));
-        waits::specify(&mut finding, facts);
-        return Some(finding);
-    }
+    let pool = pool.or_else(|| places::full_connections(facts)).map(|(peer, places)| {
+        let name = database::by_port(peer).map_or(String::new(), |name| format!(" ({name})"));
+        let held = units::plural(places, "connection");
+        (places, format!("the target holds {held} to {peer}{name}"))
+    });
     let counted =
-        if queue.is_uncertain() { places::counted(facts, queue.at_once, least) } else { None };
-    if let Some((places, what)) = counted {
-        let evidence = format!(
-            "{places} {} {AT_ONCE}: {what} all the time, with {} in flight; the median first byte takes {}, the fastest {}",
-            is_or_are(places),
-            units::number(queue.in_flight),
-            units::duration(queue.median),
-            units::duration(queue.fastest),
-        );
-        let mut finding = served_at_once(evidence, Some(places as f64));
-        waits::specify(&mut finding, facts);
-        return Some(finding);
-    }
-    let mut finding = served_at_once(queue.text(), queue.at_once);
+        || queue.is_uncertain().then(|| places::counted(facts, queue.at_once, least)).flatten();
+    let known = pool.or_else(counted);
+    let is_known = known.is_some();
+    let mut finding = match known {
+        Some((places, what)) => served_at_once(queue.held(places, &what), Some(places as f64)),
+        None => served_at_once(queue.text(), queue.at_once),
+    };
     waits::specify(&mut finding, facts);
-    if facts.hides_threads() {
+    if !is_known && facts.hides_threads() {
         finding.advice += "; Actuator has Tomcat's threads with \
                            server.tomcat.mbeanregistry.enabled=true";
     }
@@ -173,10 +153,6 @@ pub fn served_at_once(evidence: String, served: Option<f64>) -> Finding {
         None => "look for a pool; its size is the rate × the time of one request alone",
     };
     Finding { served, ..Finding::new(POOL_QUEUEING, evidence, advice, check) }
-}
-
-fn is_or_are(places: u64) -> &'static str {
-    if places == 1 { "is" } else { "are" }
 }
 
 /// Requests are served one after another, and that keeps one core busy.
@@ -335,6 +311,18 @@ impl ServerQueue {
         format!("{served}: {first}, {without}, with {} in flight", units::number(self.in_flight))
     }
 
+    /// The evidence of a number of places that were counted: `what` holds them.
+    fn held(&self, places: u64, what: &str) -> String {
+        format!(
+            "{places} {} {AT_ONCE}: {what} all the time, with {} in flight; the median first byte \
+             takes {}, the fastest {}",
+            if places == 1 { "is" } else { "are" },
+            units::number(self.in_flight),
+            units::duration(self.median),
+            units::duration(self.fastest),
+        )
+    }
+
     /// `about 4`, or `about 4 to 6` where a request takes longer among others for lack of a core.
     fn number(&self, served: f64) -> String {
         let least = self.unloaded.as_ref().map_or(served, |one| one.places(self.rate).low);
@@ -370,7 +358,9 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         facts.counts().unfinished == 0 || unloaded.median() <= LEFT_BEHIND * fastest
     };
     let is_pushed = facts.is_closed() || saturation.is_some();
-    let unloaded = Unloaded::of(facts.run).filter(|unloaded| is_pushed && is_free(unloaded));
+    let unloaded = Unloaded::of(facts.run);
+    let alone = unloaded.as_ref().map_or(fastest, |one| one.median().min(fastest));
+    let unloaded = unloaded.filter(|unloaded| is_pushed && is_free(unloaded));
     let is_on_full_machine = cores::machine_is_full(facts);
     let slots = match unloaded.as_ref().map(|unloaded| unloaded.places(rate)) {
         // Few requests sent alone include few of the slow ones. One at least is served.
@@ -395,7 +385,6 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         None => false,
     };
     let long = first.quantile(if leaves_waiting { LONG } else { 0.5 }) as f64;
-    let alone = Unloaded::of(facts.run).map_or(fastest, |one| one.median().min(fastest));
     if long < alone + QUEUE_WAIT_MIN as f64
         || connects.quantile(0.99) as f64 > long
         || bandwidth::waits_in_network(facts)

@@ -196,7 +196,7 @@ pub(super) fn does(threads: f64, does: &str) -> String {
 }
 
 /// `4 threads wait`, `one thread waits`.
-pub(super) fn counted(threads: f64, many: &str, one: &str) -> String {
+fn counted(threads: f64, many: &str, one: &str) -> String {
     match threads.round() {
         ..=1.0 => format!("one thread {one}"),
         threads => format!("{} threads {many}", units::count(threads as u64)),
@@ -204,7 +204,7 @@ pub(super) fn counted(threads: f64, many: &str, one: &str) -> String {
 }
 
 /// The mean of a level during the load beyond the reading before it, and the number of readings.
-pub(super) fn busy(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
+fn busy(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
     let (mean, readings) = during(gauge, facts)?;
     Some((mean - before(gauge), readings))
 }
@@ -216,7 +216,7 @@ pub(super) fn before(gauge: &Gauge) -> f64 {
 }
 
 /// The mean of a level during the load, and the number of readings.
-pub(super) fn during(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
+fn during(gauge: &Gauge, facts: &RunFacts<'_>) -> Option<(f64, u64)> {
     let (sum, readings) = samples(gauge, facts).fold((0.0, 0), |(sum, readings), sample| {
         (sum + sample.mean * sample.readings as f64, readings + sample.readings)
     });
