@@ -62,8 +62,10 @@ pub fn check() -> Result<()> {
     let program = package(&folder.join("program"), &["gake-run"], "", &source)?;
     cargo(&program, &["build", "--offline"])?;
     let root = folder.join("root").display().to_string();
+    // An installation reads no configuration of the folder.
+    let config = program.join(".cargo/config.toml").display().to_string();
     let install = ["install", "gake", "--version", VERSION, "--debug", "--force", "--root", &root];
-    cargo(&program, &[&install[..], &["--offline"]].concat())?;
+    cargo(&program, &[&install[..], &["--offline", "--config", &config]].concat())?;
     let gake = folder.join("root/bin/gake");
     crate::check::demo(&mut Command::new(&gake))?;
     loads(&folder.join("target/debug/program"), &gake)

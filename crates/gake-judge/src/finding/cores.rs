@@ -120,9 +120,9 @@ fn on_this_machine(facts: &RunFacts<'_>) -> Option<Finding> {
     let wants = shares.wanted >= USED_UP * facts.run.generator.cores as f64
         || shares.busiest_thread >= USED_UP;
     let shares_text = format!(
-        "this machine's CPU was used up (in {} readings): {} by the target, {} by the generator, \
-         {} by others",
-        shares.readings,
+        "this machine's CPU was used up (in {}): {} by the target, {} by the generator, {} by \
+         others",
+        units::plural(shares.readings as u64, "reading"),
         units::percent(shares.target),
         units::percent(shares.generator),
         units::percent(shares.others()),
