@@ -24,7 +24,7 @@ fn the_target_is_in_the_result_the_run_file_and_the_objectives() {
     let file = directory.path().join("run.hlog");
     let file = file.to_str().unwrap();
     let url = url(&lab, "/fast");
-    let mut args = vec!["run", &url, "-r", "100", "-d", "3s", "-c", "7", "-o", "json"];
+    let mut args = vec!["run", &url, "-r", "100", "-d", "6s", "-c", "7", "-o", "json"];
     args.extend(["--watch", &port, "--watch", &metrics, "--out", file]);
     args.extend(["--slo", "rss<100GB", "--slo", "established<1"]);
     let run = ran(&args);
