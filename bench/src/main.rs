@@ -12,6 +12,7 @@
 mod arrival;
 mod calls;
 mod causes;
+mod changes;
 mod clock;
 mod cpu;
 mod experiments;
@@ -115,6 +116,7 @@ fn dispatch(args: &[String]) -> Result<()> {
     let rest = args.get(1..).unwrap_or_default();
     match args.first().map(String::as_str) {
         Some("causes") => causes::main(rest),
+        Some("changes") => changes::main(rest),
         Some("experiments") => experiments::main(rest),
         Some("pictures") => pictures::main(rest),
         Some("k6") => match rest {
