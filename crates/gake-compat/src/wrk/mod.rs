@@ -156,7 +156,7 @@ fn report<R>(
         requests,
         bytes: tally.counts.bytes_in,
         runtime: Duration::from_nanos(run.elapsed),
-        errors: socket_errors(tally, timeout),
+        errors: socket_errors(options.tool, tally, timeout),
         bad_statuses: responses(run, |status| status > 399),
     })
 }
@@ -176,17 +176,21 @@ fn up_to(all: &Histogram, limit: Nanos) -> Histogram {
     within
 }
 
-fn socket_errors(tally: &Tally, timeout: Nanos) -> SocketErrors {
+fn socket_errors(tool: Tool, tally: &Tally, timeout: Nanos) -> SocketErrors {
     let over = |metric| {
         let histogram = tally.latency.of(metric);
         histogram.count() - histogram.count_up_to(timeout)
     };
     let answered = over(LatencyMetric::Service);
-    // Without a rate a request is due when it is sent, so a request that took longer than the
-    // time-out and got no response was still in flight at the end.
-    let unanswered = (over(LatencyMetric::OkResponse) + over(LatencyMetric::OtherResponse))
-        .saturating_sub(answered)
-        .min(tally.counts.unfinished);
+    let unanswered = match tool {
+        // A request is due when it is sent, so one that took longer than the time-out and got no
+        // response was still in flight at the end.
+        Tool::Wrk => (over(LatencyMetric::OkResponse) + over(LatencyMetric::OtherResponse))
+            .saturating_sub(answered)
+            .min(tally.counts.unfinished),
+        // The wait before it was sent is none of a time-out.
+        Tool::Wrk2 => 0,
+    };
     let connect = tally.faults_where(is_connect_fault);
     let write = tally.faults_where(|fault| fault == Fault::Write);
     SocketErrors {
