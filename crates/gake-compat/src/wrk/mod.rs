@@ -188,7 +188,7 @@ fn socket_errors(tool: Tool, tally: &Tally, timeout: Nanos) -> SocketErrors {
         Tool::Wrk => (over(LatencyMetric::OkResponse) + over(LatencyMetric::OtherResponse))
             .saturating_sub(answered)
             .min(tally.counts.unfinished),
-        // The wait before it was sent is none of a time-out.
+        // The wait before sending does not count towards the time-out.
         Tool::Wrk2 => 0,
     };
     let connect = tally.faults_where(is_connect_fault);

@@ -101,7 +101,7 @@ fn wrk2_keeps_its_rate_and_counts_from_when_a_request_was_due() {
     assert!(median(corrected) > 1.45, "{ran:?}");
     let uncorrected = ran.stdout.split("Uncorrected Latency").nth(1).unwrap();
     assert!((1.49..2.5).contains(&median(uncorrected)), "{ran:?}");
-    // The wait before a request was sent is none of its time-out of 2 s.
+    // The wait before sending does not count towards the time-out of 2 s.
     assert!(!ran.stdout.contains("Socket errors"), "{ran:?}");
 
     let ran = as_wrk("wrk2 -t2 -c10 -d2s -R 300 --latency", &url(&lab, "/fast"));
