@@ -16,12 +16,14 @@ mod lanes;
 mod nothing_ok;
 pub mod objective;
 pub mod overload;
+mod probe;
 pub mod queueing;
 mod random;
 mod reconcile;
 pub mod saturation;
 pub mod search;
 pub mod stats;
+mod together;
 pub mod unloaded;
 pub mod usl;
 pub mod validity;
@@ -36,9 +38,10 @@ pub use objective::{
     BadCount, Clause, ClauseBound, Evaluation, Objective, ObjectiveError, RunView, ScenarioView,
     ValueUnit,
 };
+pub use probe::{probe_after, probe_together};
 pub use reconcile::{WriteCounts, reconcile};
 pub use stats::trusted;
-pub use unloaded::probe_after;
+pub use together::{PROBE_GROUP, PROBE_TOGETHER};
 pub use validity::{Reason, Validity};
 pub use verdict::{Conclusion, Summary, Verdict, judge};
 

@@ -8,15 +8,26 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{LatencyMetric, Run, SeriesPoint};
 use gake_text::units;
 
+use crate::departures::fano;
 use crate::lanes;
 use crate::stats::{generator_is_busy, share};
+use crate::unloaded::Unloaded;
 
 /// Points of the series needed: responses as long as the run are no queue.
 const POINTS_MIN: usize = 4;
 /// Ratio of completed to asked in the second half of the load.
 const COMPLETED_MAX: f64 = 0.95;
-/// Completions must lag by this many standard deviations of the count of arrivals.
+/// Up to this ratio a queue grows only if a request sent alone is much faster: responses that take
+/// longer by themselves every second lag as much.
+const COMPLETED_SLIGHTLY_LESS: f64 = 0.98;
+/// Ratio of the last responses to a request sent alone, from which on they waited.
+const WAITED: f64 = 2.0;
+/// Completions must lag by this many standard deviations of the counts of arrivals and completions.
 const DEVIATIONS: f64 = 4.0;
+/// Bounds of their variance over the mean: of a Poisson process it is 1, of even counts next to 0.
+/// It is measured over at least so many tenths of a second.
+const VARIANCE: (f64, f64) = (0.1, 1.0);
+const VARIANCE_TENTHS: usize = 20;
 /// Ratio of the response times of the last third to the first: a slow but steady target lags by its
 /// response time, which does not grow.
 const GROWTH_MIN: f64 = 1.5;
@@ -39,6 +50,14 @@ impl Saturation {
     /// and when the generator may have been too slow.
     #[must_use]
     pub fn of(run: &Run) -> Option<Self> {
+        let found = Self::suspected(run)?;
+        let is_much = found.completed < COMPLETED_MAX * found.asked;
+        (is_much || waited(run)).then_some(found)
+    }
+
+    /// As [`Saturation::of`], also where only requests sent alone after the load can tell.
+    #[must_use]
+    pub fn suspected(run: &Run) -> Option<Self> {
         run.asked_rate?;
         let is_iterations = run.plan.fires_iterations();
         let completed = |point: &SeriesPoint| match is_iterations {
@@ -67,8 +86,8 @@ impl Saturation {
         let batches = if is_steady { None } else { batched_rate(points, full, completed) };
         let is_alive = is_steady || batches.is_some();
         let is_behind = is_alive
-            && done < COMPLETED_MAX * due
-            && behind > DEVIATIONS * due.sqrt()
+            && done < COMPLETED_SLIGHTLY_LESS * due
+            && behind > DEVIATIONS * (variance(run, second, unit) * due).sqrt()
             // The second half does not catch up with a lag of the first.
             && sum(first, &|point| point.asked.unwrap_or(0.0) - completed(point) as f64) >= 0.0;
         let rate = batches.map_or(done / time, |rate| rate / unit);
@@ -99,6 +118,29 @@ impl Saturation {
             units::rate(self.asked)
         )
     }
+}
+
+/// The variance of the counts of arrivals and completions over their mean, in the time of `points`;
+/// that of a Poisson process when unknown.
+fn variance(run: &Run, points: &[&SeriesPoint], unit: f64) -> f64 {
+    let tenth = |time: u64| (time as f64 * unit * 10.0).round() as u64;
+    let from = points.first().map_or(0, |point| tenth(point.second));
+    let end = points.last().map_or(0, |point| tenth(point.second + point.seconds));
+    let tenths = run.series.tenths().iter().filter(|one| (from..end).contains(&one.second));
+    let (fired, completed): (Vec<f64>, Vec<f64>) =
+        tenths.map(|one| (one.fired as f64, one.counts.completed() as f64)).unzip();
+    if completed.len() < VARIANCE_TENTHS {
+        return VARIANCE.1;
+    }
+    let sum = fano(&fired).zip(fano(&completed)).map(|(fired, completed)| fired + completed);
+    sum.unwrap_or(VARIANCE.1).clamp(VARIANCE.0, VARIANCE.1)
+}
+
+/// Whether the last responses took much longer than a request sent alone after the load.
+fn waited(run: &Run) -> bool {
+    let medians = run.series.points().iter().filter(|point| point.counts.completed() > 0);
+    let last = medians.map(|point| point.p50).next_back().unwrap_or(0);
+    Unloaded::of(run).is_some_and(|alone| last as f64 >= WAITED * alone.median())
 }
 
 /// A target that responds in batches completes none in this share of the time at most.
@@ -184,11 +226,13 @@ fn is_generators(run: &Run) -> bool {
 mod tests {
     use expect_test::expect;
     use gake_core::clock::SECOND;
-    use gake_core::record::{Counts, Series};
+    use gake_core::random::SplitMix64;
+    use gake_core::record::{Counts, GaugeReading, LevelUnit, MACHINE, PROBE, Series};
 
     use super::*;
+    use crate::probe::probe_after;
+    use crate::simulation::open_loop;
     use crate::testing::{MS, RunBuilder};
-    use crate::unloaded::probe_after;
     use crate::validity;
 
     /// A run of 8 s at 260/s with these completions and medians in each second.
@@ -220,6 +264,98 @@ mod tests {
             .assert_eq(&found.text(&overloaded));
         let (validity, reasons) = validity::check(&overloaded);
         assert_eq!(validity, validity::Validity::Valid, "{reasons:?}");
+    }
+
+    /// The run of a simulated open loop of 8 s at `rate`/s, with requests sent alone afterwards that
+    /// take `alone`.
+    fn simulated(rate: f64, requests: &[(Nanos, Nanos)], alone: f64) -> Run {
+        let mut builder = RunBuilder::default().asked(10.0 * rate);
+        for (arrived, done) in requests {
+            builder = builder.more(1, done - arrived);
+        }
+        let mut run = builder.run();
+        run.measured = 8 * SECOND;
+        let mut series = Series::default();
+        let end = requests.iter().map(|one| one.1).max().unwrap_or(0) / SECOND + 1;
+        let point = |from: Nanos, unit: Nanos| {
+            let within = |at: Nanos| (from * unit..(from + 1) * unit).contains(&at);
+            let mut took: Vec<Nanos> =
+                requests.iter().filter(|one| within(one.1)).map(|one| one.1 - one.0).collect();
+            took.sort_unstable();
+            SeriesPoint {
+                second: from,
+                seconds: 1,
+                asked: (from * unit < 8 * SECOND).then_some(rate * unit as f64 / 1e9),
+                fired: requests.iter().filter(|one| within(one.0)).count() as u64,
+                counts: Counts { ok: took.len() as u64, ..Counts::default() },
+                p50: took.get(took.len() / 2).copied().unwrap_or(0),
+                ..SeriesPoint::default()
+            }
+        };
+        (0..10 * end).for_each(|tenth| series.push_tenth(point(tenth, SECOND / 10)));
+        (0..end).for_each(|second| series.push(point(second, SECOND)));
+        run.series = series;
+        for _ in 0..5 {
+            let reading = GaugeReading {
+                source: MACHINE.to_owned(),
+                name: PROBE.to_owned(),
+                unit: LevelUnit::Seconds,
+                value: alone,
+            };
+            run.watched.add(9 * SECOND, &[reading]);
+        }
+        run
+    }
+
+    const FIXED: fn(&mut SplitMix64) -> Nanos =
+        |random| 29 * MS + random.below(2 * MS as usize) as Nanos;
+    const EXPONENTIAL: fn(&mut SplitMix64) -> Nanos =
+        |random| (-(1.0 - random.unit()).ln() * 30e6) as Nanos;
+
+    #[test]
+    fn a_queue_is_seen_at_low_rates_and_when_it_grows_slowly() {
+        for (servers, over, service, least) in
+            [(1, 1.3, FIXED, 40), (3, 1.3, FIXED, 40), (3, 1.1, FIXED, 40), (30, 1.03, FIXED, 36)]
+        {
+            let rate = over * servers as f64 / 0.03;
+            let found = (0..40).filter(|seed| {
+                let requests = open_loop(*seed, (rate, true), servers, 8 * SECOND, service);
+                Saturation::of(&simulated(rate, &requests, 0.03)).is_some()
+            });
+            let found = found.count();
+            assert!(found >= least, "{found} of 40: {servers} places at {over} of their capacity");
+        }
+    }
+
+    #[test]
+    fn a_target_below_its_capacity_is_not_saturated() {
+        for (servers, load, service) in [
+            (1, 0.9, FIXED),
+            (3, 0.95, FIXED),
+            (1, 0.8, EXPONENTIAL),
+            (3, 0.9, EXPONENTIAL),
+            (9, 0.9, EXPONENTIAL),
+        ] {
+            for is_even in [true, false] {
+                let rate = load * servers as f64 / 0.03;
+                let blamed = (0..60).filter(|seed| {
+                    let requests = open_loop(*seed, (rate, is_even), servers, 8 * SECOND, service);
+                    Saturation::of(&simulated(rate, &requests, 0.03)).is_some()
+                });
+                let blamed = blamed.count();
+                assert!(blamed <= 1, "{blamed} of 60: {servers} places, {load}, even {is_even}");
+            }
+        }
+    }
+
+    #[test]
+    fn responses_that_take_longer_by_themselves_are_no_queue() {
+        // Each second they take 25 ms longer, also for a request sent alone.
+        let took = |n: Nanos| 20 * MS + n * 25_000;
+        let requests: Vec<_> = (0..8_000).map(|n| (n * MS, n * MS + took(n))).collect();
+        let alone = |alone: f64| Saturation::of(&simulated(1_000.0, &requests, alone));
+        assert_eq!(alone(0.2), None);
+        assert!(alone(0.02).is_some());
     }
 
     #[test]

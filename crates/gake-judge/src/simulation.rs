@@ -51,3 +51,29 @@ pub(crate) fn closed_loop(
         now = done;
     }
 }
+
+/// The requests of arrivals at `rate`/s for `time`, even or as a Poisson process, at `servers`
+/// places, first come, first served, as (arrived, done).
+pub(crate) fn open_loop(
+    seed: u64,
+    (rate, is_even): (f64, bool),
+    servers: usize,
+    time: Nanos,
+    mut service: impl FnMut(&mut SplitMix64) -> Nanos,
+) -> Vec<(Nanos, Nanos)> {
+    let mut random = SplitMix64::new(seed);
+    let mut free: BinaryHeap<Reverse<Nanos>> = (0..servers).map(|_| Reverse(0)).collect();
+    let (mut requests, mut now) = (Vec::new(), 0.0);
+    loop {
+        let between = if is_even { 1.0 } else { -(1.0 - random.unit()).ln() };
+        now += between * 1e9 / rate;
+        let arrived = now as Nanos;
+        if arrived >= time {
+            return requests;
+        }
+        let begun = free.pop().map_or(arrived, |Reverse(free)| free.max(arrived));
+        let done = begun + service(&mut random);
+        free.push(Reverse(done));
+        requests.push((arrived, done));
+    }
+}

@@ -5,11 +5,9 @@
 //! the mean time of requests that waited for nothing. In a closed loop no request may have waited
 //! for nothing; and the fastest response is far below the mean when times vary by themselves.
 
-use gake_core::clock::Nanos;
-use gake_core::record::{Histogram, LatencyMetric, MACHINE, PROBE, PROBE_DELAY, Run};
+use gake_core::record::{Histogram, MACHINE, PROBE, PROBE_DELAY, Run};
 
-use crate::saturation::Saturation;
-use crate::stats::{generator_is_busy, mean_in_flight, share};
+use crate::stats::share;
 
 /// Times needed.
 const TIMES_MIN: usize = 3;
@@ -172,52 +170,14 @@ impl Unloaded {
     }
 }
 
-/// Responses needed to judge a queue.
-const RESPONSES_MIN: u64 = 100;
-/// Failures are no service.
-const FAILED_MAX: f64 = 0.05;
-/// Requests in flight that may wait for each other.
-const IN_FLIGHT_MIN: f64 = 1.9;
-/// The load must last long compared with a probe.
-const MEASURED_MIN: u64 = 2_000_000_000;
-
-/// An overloaded target is idle again after at most this time.
-const BACKLOG_MAX: f64 = 5e9;
-/// It may complete what the run left behind this many times slower than before.
-const BACKLOG_SLOWER: f64 = 1.5;
-
-/// Whether requests sent one at a time after `run` would tell more about its limit: its requests may
-/// have waited for each other, and the target is idle after the time returned, in nanoseconds.
-#[must_use]
-pub fn probe_after(run: &Run) -> Option<Nanos> {
-    let counts = &run.tally.counts;
-    let first = run.tally.latency.of(LatencyMetric::FirstByte);
-    let saturation = Saturation::of(run);
-    let is_pushed = run.plan.load.is_back_to_back() || saturation.is_some();
-    let backlog = match (counts.unfinished, saturation) {
-        (0, _) => 0.0,
-        (left, Some(saturation)) => BACKLOG_SLOWER * left as f64 * 1e9 / saturation.completed,
-        (_, None) => f64::INFINITY,
-    };
-    let wants = is_pushed
-        && !generator_is_busy(run)
-        && run.measured >= MEASURED_MIN
-        && mean_in_flight(run) >= IN_FLIGHT_MIN
-        && first.count() >= RESPONSES_MIN
-        && first.quantile(0.5) as f64 >= EXCESS_MIN
-        && backlog <= BACKLOG_MAX
-        && share(counts.failed, counts.sent) < FAILED_MAX;
-    wants.then_some(backlog as Nanos)
-}
-
 #[cfg(test)]
 mod tests {
-    use gake_core::clock::SECOND;
+    use gake_core::clock::{Nanos, SECOND};
     use gake_core::random::SplitMix64;
 
     use super::*;
     use crate::simulation::{Order, closed_loop};
-    use crate::testing::{MS, RunBuilder};
+    use crate::testing::MS;
 
     type Service = fn(&mut SplitMix64) -> Nanos;
 
@@ -305,18 +265,5 @@ mod tests {
         (0..1_000).for_each(|_| loaded.record(60 * MS));
         assert!(Unloaded::new(vec![20e6; 3], 0.0).unwrap().is_exceeded_by(&loaded));
         assert!(!Unloaded::new(vec![59e6, 60e6, 61e6], 0.0).unwrap().is_exceeded_by(&loaded));
-    }
-
-    #[test]
-    fn only_pushed_targets_are_probed() {
-        let closed = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0);
-        let after = |builder: RunBuilder| probe_after(&builder.run());
-        assert_eq!(after(closed.clone()), Some(0));
-        assert_eq!(after(closed.clone().in_flight(1.0)), None);
-        assert_eq!(after(closed.clone().status(503, 200)), None, "failures are no service");
-        assert_eq!(after(RunBuilder::of(1_000, 60 * MS)), None, "an open loop that keeps up");
-        let mut hung = closed.run();
-        hung.tally.counts.unfinished = 1;
-        assert_eq!(probe_after(&hung), None, "a request that does not end");
     }
 }

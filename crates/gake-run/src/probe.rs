@@ -1,7 +1,9 @@
-//! A few requests one at a time after the load, which show how long one takes without a queue.
+//! A few requests after the load: one at a time, which shows how long one takes without a queue, and
+//! some at the same moment.
 //!
 //! When all requests of a run waited, the time without a wait is in none of them; with it, the rate
-//! gives how many the target serves at once.
+//! gives how many the target serves at once. Requests that take turns for a part of their time look
+//! the same; a few sent at the same moment tell them apart.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use gake_core::plan::{Plan, PlanLoad, WorkKind};
 use gake_core::record::{
     GaugeReading, LatencyMetric, LevelUnit, MACHINE, PROBE, PROBE_DELAY, Run, RunEnd, RunEvent,
 };
+use gake_judge::unloaded::Unloaded;
+use gake_judge::{PROBE_GROUP, PROBE_TOGETHER};
 
 use crate::ResolvedRun;
 
@@ -21,6 +25,8 @@ const TIME: Duration = Duration::from_secs(2);
 const TIME_MAX: Duration = Duration::from_secs(6);
 /// Below this number of requests without failure a probe shows nothing.
 const REQUESTS_MIN: u64 = 3;
+/// Groups of requests sent at the same moment.
+const GROUPS: u64 = 8;
 
 impl ResolvedRun {
     /// The times to the first byte of requests sent one at a time after `run`, if they would tell
@@ -36,18 +42,55 @@ impl ResolvedRun {
             return Vec::new();
         };
         std::thread::sleep(Duration::from_nanos(after));
-        let connections = self.plan.connections.min(1);
         let fastest = Duration::from_nanos(run.tally.latency.response().min());
         let time = (fastest * (REQUESTS_MIN as u32 + 1)).clamp(TIME, TIME_MAX);
+        let Some(probed) = self.send(1, REQUESTS, time) else { return Vec::new() };
+        let ok = probed.tally.counts.ok;
+        if ok < REQUESTS_MIN {
+            return Vec::new();
+        }
+        let own = probed.generator.run_delay as f64 / ok as f64;
+        let times = probed.tally.latency.of(LatencyMetric::FirstByte);
+        let middles =
+            times.buckets().flat_map(|bucket| (0..bucket.count).map(move |_| bucket.middle()));
+        let times: Vec<f64> =
+            middles.map(|nanos| nanos.clamp(times.min(), times.max()) as f64).collect();
+        let together = self.probe_together(run, &times, own);
+        let alone = times.into_iter().map(|time| seconds(PROBE, time));
+        alone.chain([seconds(PROBE_DELAY, own)]).chain(together).collect()
+    }
+
+    /// The longest times to the first byte of groups of requests sent at the same moment, if those
+    /// sent one at a time leave open whether as many are served at once.
+    fn probe_together(&self, run: &Run, times: &[f64], own: f64) -> Vec<GaugeReading> {
+        let alone = Unloaded::new(times.to_vec(), own);
+        let Some(size) = alone.and_then(|alone| gake_judge::probe_together(run, &alone)) else {
+            return Vec::new();
+        };
+        let longest = (0..GROUPS).map_while(|_| {
+            let probed = self.send(size as usize, size, TIME)?;
+            let times = probed.tally.latency.of(LatencyMetric::FirstByte);
+            (probed.tally.counts.ok == size).then(|| seconds(PROBE_TOGETHER, times.max() as f64))
+        });
+        let group = GaugeReading {
+            unit: LevelUnit::Count,
+            value: size as f64,
+            ..seconds(PROBE_GROUP, 0.0)
+        };
+        longest.chain([group]).collect()
+    }
+
+    /// Sends requests by users without think time; `None` when one failed.
+    fn send(&self, users: usize, requests: u64, time: Duration) -> Option<Run> {
         let plan = Plan {
-            load: PlanLoad::One(Load::closed(1)),
+            load: PlanLoad::One(Load::closed(users)),
             duration: Some(time),
-            requests: Some(REQUESTS),
+            requests: Some(requests),
             warmup: Duration::ZERO,
             start: Duration::ZERO,
             drain: time,
-            connections,
-            max_in_flight: 1,
+            connections: self.plan.connections.min(users),
+            max_in_flight: users,
             idle_connections: 0,
             threads: 1,
             tables: 1,
@@ -61,23 +104,19 @@ impl ResolvedRun {
             abort: false,
             ..self.clone()
         };
-        let Ok(probed) = probe.run() else { return Vec::new() };
+        let probed = probe.run().ok()?;
         let counts = &probed.tally.counts;
-        if counts.ok < REQUESTS_MIN || counts.ok < counts.due() {
-            return Vec::new();
-        }
-        let reading = |name: &str, nanos: u64| GaugeReading {
-            source: MACHINE.to_owned(),
-            name: name.to_owned(),
-            unit: LevelUnit::Seconds,
-            value: nanos as f64 / 1e9,
-        };
-        let own = reading(PROBE_DELAY, probed.generator.run_delay / counts.ok);
-        let times = probed.tally.latency.of(LatencyMetric::FirstByte);
-        let each = times.buckets().flat_map(|bucket| {
-            (0..bucket.count).map(move |_| bucket.middle().clamp(times.min(), times.max()))
-        });
-        each.map(|nanos| reading(PROBE, nanos)).chain([own]).collect()
+        (counts.ok == counts.due()).then_some(probed)
+    }
+}
+
+/// A reading of a time in nanoseconds.
+fn seconds(name: &str, nanos: f64) -> GaugeReading {
+    GaugeReading {
+        source: MACHINE.to_owned(),
+        name: name.to_owned(),
+        unit: LevelUnit::Seconds,
+        value: nanos / 1e9,
     }
 }
 
@@ -89,10 +128,15 @@ pub(crate) fn add(run: &mut Run, readings: &[GaugeReading]) {
     for reading in readings {
         run.watched.add(run.elapsed, std::slice::from_ref(reading));
     }
+    let count = |name: &str| readings.iter().filter(|reading| reading.name == name).count();
+    let group = readings.iter().find(|reading| reading.name == PROBE_GROUP);
+    let together = group.map_or(String::new(), |group| {
+        format!(" and {} times {} at once", count(PROBE_TOGETHER), group.value)
+    });
     let text = format!(
-        "after the load, {} more requests were sent one at a time, to learn their time without a \
-         queue; they are in no other figure (--no-probe)",
-        readings.len() - 1
+        "after the load, {} more requests were sent one at a time{together}, to learn their time \
+         without a queue; they are in no other figure (--no-probe)",
+        count(PROBE)
     );
     run.events.push(RunEvent::new(run.elapsed, &text));
 }

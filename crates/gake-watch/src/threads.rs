@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gake_core::record::LevelUnit;
+use rustix::fs::{Mode, OFlags};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::level::Level;
 use crate::waits::{Wait, Waits};
@@ -23,6 +26,10 @@ const WORKS: f64 = 0.2;
 
 /// Minimum interval between two readings for a rate.
 pub(crate) const INTERVAL_MIN: Duration = Duration::from_millis(200);
+/// A reading of many threads takes long: readings are so many times as far apart as one takes, so that
+/// they need one percent of a core, but not further than this.
+const INTERVAL_PER_COST: u32 = 100;
+const INTERVAL_MAX: Duration = Duration::from_secs(4);
 
 /// The scheduling counters of one thread (`/proc/PID/task/TID/schedstat`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,6 +65,8 @@ pub(crate) struct ThreadSampler {
     threads: HashMap<(i32, i32), Thread>,
     groups: Vec<Group>,
     at: Option<Instant>,
+    /// CPU time of the last reading.
+    cost: Duration,
     /// Whether the waits of a process may be read.
     waits_are_readable: bool,
 }
@@ -85,38 +94,46 @@ impl ThreadSampler {
     /// The activity since the last reading; `None` at the first, and too soon after the last.
     pub(crate) fn read(&mut self, processes: &[i32], now: Instant) -> Option<Activity> {
         let elapsed = self.at.map(|at| now.saturating_duration_since(at));
-        if elapsed.is_some_and(|elapsed| elapsed < INTERVAL_MIN) {
+        if elapsed.is_some_and(|elapsed| elapsed < interval(self.cost)) {
             return None;
         }
-        let ids = processes.iter().flat_map(|pid| tasks(*pid).map(move |tid| (*pid, tid)));
-        let ids: Vec<_> = ids.take(THREADS_MAX).collect();
-        let found: HashMap<_, _> =
-            ids.into_iter().filter_map(|id| Some((id, self.thread(id)?))).collect();
+        let begun = cpu_time();
+        let mut found = HashMap::with_capacity(self.threads.len());
+        for pid in processes {
+            let Some(folder) = open(rustix::fs::CWD, &format!("/proc/{pid}/task")) else {
+                continue;
+            };
+            for tid in tasks(*pid).take(THREADS_MAX.saturating_sub(found.len())) {
+                let id = (*pid, tid);
+                if let Some(thread) = self.thread(id, &folder) {
+                    found.insert(id, thread);
+                }
+            }
+        }
         let activity = elapsed.map(|elapsed| activity(&self.threads, &found, elapsed));
         self.groups = groups(&self.threads, &found);
         (self.threads, self.at) = (found, Some(now));
+        self.cost = cpu_time().saturating_sub(begun);
         activity
     }
 
-    /// A thread now; `None` if it has ended.
-    fn thread(&mut self, (pid, tid): (i32, i32)) -> Option<Thread> {
-        let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-        let scheduled = SchedStat::parse(&text)?;
+    /// A thread of the process with this folder of threads; `None` if it has ended.
+    fn thread(&mut self, (pid, tid): (i32, i32), folder: &OwnedFd) -> Option<Thread> {
+        let mut buffer = [0; FILE_MAX];
+        let scheduled = SchedStat::parse(read(folder, tid, "schedstat", &mut buffer)?)?;
         let last = self.threads.get(&(pid, tid));
         if let Some(last) =
             last.filter(|last| last.scheduled == scheduled && last.state != Some('R'))
         {
             return Some(last.clone());
         }
-        let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
-        let wait = match fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")) {
-            Ok(line) => {
-                self.waits_are_readable = true;
-                Wait::parse(pid, &line)
-            }
-            Err(_) => None,
-        };
-        Some(Thread { name: name(&stat).into(), scheduled, state: state(&stat), wait })
+        let stat = read(folder, tid, "stat", &mut buffer)?;
+        let (name, state) = (name(stat).into(), state(stat));
+        let wait = read(folder, tid, "syscall", &mut buffer).and_then(|line| {
+            self.waits_are_readable = true;
+            Wait::parse(pid, line)
+        });
+        Some(Thread { name, scheduled, state, wait })
     }
 
     /// The threads that cannot run, at the last reading.
@@ -141,6 +158,19 @@ impl ThreadSampler {
         let waits = self.threads.values().filter_map(|thread| thread.wait);
         self.waits_are_readable.then(|| Waits::of(waits))
     }
+}
+
+/// The time between two readings that take `cost` each. They come once a second, somewhat early or
+/// late.
+fn interval(cost: Duration) -> Duration {
+    let wanted = (cost * INTERVAL_PER_COST).min(INTERVAL_MAX);
+    wanted.saturating_sub(INTERVAL_MIN).max(INTERVAL_MIN)
+}
+
+/// The CPU time of this thread.
+fn cpu_time() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used.try_into().unwrap_or_default()
 }
 
 fn activity(
@@ -221,6 +251,25 @@ fn state(stat: &str) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
+/// Bytes that suffice for a file of a thread.
+const FILE_MAX: usize = 1_024;
+
+/// The text of a file of a thread, by three system calls and a short path: there may be a thousand.
+fn read<'a>(
+    folder: &OwnedFd,
+    tid: i32,
+    name: &str,
+    buffer: &'a mut [u8; FILE_MAX],
+) -> Option<&'a str> {
+    let file = open(folder, &format!("{tid}/{name}"))?;
+    let length = rustix::io::read(&file, &mut buffer[..]).ok()?;
+    std::str::from_utf8(&buffer[..length]).ok()
+}
+
+fn open(folder: impl rustix::fd::AsFd, path: &str) -> Option<OwnedFd> {
+    rustix::fs::openat(folder, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
 /// The threads of a process.
 fn tasks(pid: i32) -> impl Iterator<Item = i32> {
     let tasks = fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task"));
@@ -263,6 +312,14 @@ mod tests {
         let seen = threads.read(&me, Instant::now()).unwrap();
         assert!(seen.busiest > 0.9, "{seen:?}");
         assert_eq!(threads.read(&me, Instant::now()), None);
+    }
+
+    #[test]
+    fn long_readings_are_far_apart() {
+        let ms = Duration::from_millis;
+        for (cost, apart) in [(0, 200), (1, 200), (10, 800), (25, 2_300), (900, 3_800)] {
+            assert_eq!(interval(ms(cost)), ms(apart), "{cost} ms");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::facts::RunFacts;
 use crate::stats::per_second;
 
 /// Responses needed to judge their times.
-const DOWNLOADS_MIN: u64 = 100;
+const DOWNLOADS_MIN: u64 = 20;
 /// Share of the service time spent on reading the body.
 const DOWNLOAD_SHARE: f64 = 0.6;
 /// A first byte waits in the network when a round trip takes this share of that time ...
@@ -52,8 +52,12 @@ pub(super) fn bandwidth(facts: &RunFacts<'_>) -> Option<Finding> {
         return None;
     }
     let rate = per_second(facts.counts().bytes_in as f64, facts.run.measured);
+    let each = match queued {
+        true => String::new(),
+        false => format!(", {}/s each", units::bytes(size * 1e9 / download.mean())),
+    };
     let mut evidence = format!(
-        "reading the body takes {} of the service time; {}/s ({:.0} Mbit/s) were received",
+        "reading the body takes {} of the service time{each}; {}/s ({:.0} Mbit/s) were received",
         units::percent(part),
         units::bytes(rate),
         rate * 8.0 / 1e6

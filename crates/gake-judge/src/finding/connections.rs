@@ -20,11 +20,52 @@ const STARVED: u64 = 2;
 const STARVED_MEDIAN: u64 = 8;
 const STARVED_BETWEEN: (u64, u64) = (4, 4);
 
+/// Users take turns at the connections when most responses take no longer than a request alone, and
+/// the others this many times as long, ...
+const TURN_ALONE: f64 = 1.3;
+const TURN_WAITS: f64 = 10.0;
+/// ... while at least this many times as many users wait as are served.
+const TURN_USERS: f64 = 2.0;
+
 /// Users served, as a multiple of the places, from which on the newest are served first.
 const LAST_COME: f64 = 1.3;
 
 pub(super) fn limit(facts: &RunFacts<'_>) -> Option<Finding> {
-    refused(facts).or_else(|| unaccepted(facts)).or_else(|| left_out(facts))
+    refused(facts)
+        .or_else(|| unaccepted(facts))
+        .or_else(|| left_out(facts))
+        .or_else(|| in_turns(facts))
+}
+
+/// A server at its connection limit that closes each connection after a number of requests: users
+/// wait for seconds to be accepted, and are then served at once.
+fn in_turns(facts: &RunFacts<'_>) -> Option<Finding> {
+    let response = facts.run.tally.latency.response();
+    let queue = facts.at_bound("accept_queue", 1.0)?;
+    let median = response.quantile(0.5);
+    let wait = (TURN_WAITS * median as f64) as Nanos;
+    let waited = response.count_between(wait, Nanos::MAX);
+    let served = facts.rate() * median as f64 / 1e9;
+    let is_split = waited >= ATTEMPTS_MIN
+        && response.count_between(2 * median, wait) <= waited / STARVED_BETWEEN.1
+        && median as f64 <= TURN_ALONE * facts.alone();
+    let are_many = facts.in_flight() >= TURN_USERS * served
+        && queue.mean >= facts.in_flight() / TURN_USERS - served;
+    if !facts.is_closed() || !is_split || !are_many || facts.generator_is_busy() {
+        return None;
+    }
+    let evidence = format!(
+        "{} of {} are served at a time, in {} (median); {} had to wait first, up to {}, since up to \
+         {} connections waited to be accepted, {}",
+        units::count(served.round() as u64),
+        units::plural(facts.run.peak_connections, "user"),
+        units::duration(median as f64),
+        units::plural(waited, "request"),
+        units::duration(response.max() as f64),
+        units::count(queue.max as u64),
+        queue.how_often()
+    );
+    Some(Finding::new("connection_limit", evidence, UNACCEPTED, ACCEPT_QUEUE))
 }
 
 /// In an open loop, connections that the server never accepts carry no response, while the others
@@ -70,7 +111,7 @@ fn refused(facts: &RunFacts<'_>) -> Option<Finding> {
         units::plural(facts.run.peak_connections, "connection")
     );
     let advice = "raise the limit on connections of the server or balancer, or lower -c";
-    let check = "ss -tan state established '( sport = :PORT )' on the target";
+    let check = "ss -Htan state established sport = :PORT | wc -l on the target";
     Some(Finding::new("connection_limit", evidence, advice, check))
 }
 

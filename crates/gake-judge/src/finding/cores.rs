@@ -216,7 +216,7 @@ fn one_thread(facts: &RunFacts<'_>) -> Option<Finding> {
         units::number(ran)
     );
     let advice = "spread its work over workers or processes; more cores do not help";
-    Some(Finding::new("target_thread", evidence, advice, "top -H -p of the target's process"))
+    Some(Finding::new("target_thread", evidence, advice, "top -H -p PID on the target"))
 }
 
 /// The target waits for a core while this machine has cores to spare: its affinity keeps it from

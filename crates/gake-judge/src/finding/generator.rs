@@ -169,7 +169,7 @@ pub(super) fn ports(facts: &RunFacts<'_>) -> Option<Finding> {
     } else {
         "keep connections alive, or give more source addresses (--interface)"
     };
-    let check = "ss -tan here against sysctl net.ipv4.ip_local_port_range";
+    let check = "ss -Htan | wc -l here; sysctl net.ipv4.ip_local_port_range";
     Some(Finding::new("client_ports", evidence, advice, check))
 }
 

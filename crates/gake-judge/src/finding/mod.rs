@@ -18,6 +18,7 @@ mod listener;
 mod pattern;
 mod places;
 mod server;
+mod server_queue;
 mod symptoms;
 mod syns;
 mod target;

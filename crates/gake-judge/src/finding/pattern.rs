@@ -208,6 +208,6 @@ pub(super) fn delayed_ack(facts: &RunFacts<'_>) -> Option<Finding> {
         units::duration(first.quantile(0.5) as f64),
     );
     let advice = "set TCP_NODELAY on the server, or write head and body in one call";
-    let check = "strace -e trace=network on the server: two writes per response";
+    let check = "strace -f -e write,writev,sendto -p PID: two writes per response";
     Some(Finding::new("delayed_ack", evidence, advice, check))
 }

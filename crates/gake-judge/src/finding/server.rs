@@ -6,10 +6,12 @@ use gake_text::units;
 
 use super::connections::{is_last_come, starved};
 use super::facts::RunFacts;
+use super::server_queue::{AT_ONCE, FULL_MACHINE, SERIAL, ServerQueue, is_serial};
 use super::{Finding, bandwidth, cores, database, generator, pattern, places, waits};
 use crate::departures;
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
+use crate::together::Together;
 use crate::unloaded::Unloaded;
 
 /// Responses needed to judge their distribution.
@@ -33,9 +35,6 @@ const FAST_FIRST: f64 = 0.7;
 /// times the fastest.
 const SHAPED_SLOTS: f64 = 0.3;
 const SHAPED_WAIT: f64 = 10.0;
-/// Range of the slots of a server that serves one request at a time: the rate and the fastest
-/// response are known to some tenths.
-const SERIAL: (f64, f64) = (0.8, 1.5);
 /// The ratio of median to fastest in an overload from which on the fastest did not wait.
 const OVERLOADED_OVER: f64 = 5.0;
 /// On a machine without a core to spare requests take up to this many times as long as alone for lack
@@ -47,9 +46,6 @@ const UNEVEN_ALIKE: f64 = 0.05;
 /// is that of the others.
 const NO_WAIT: f64 = 1.3;
 const LONG: f64 = 0.95;
-/// On a machine without a core to spare a request among others takes up to this many times as long
-/// as alone.
-const FULL_MACHINE: f64 = 1.3;
 /// One request is served at a time on such a machine down to this product of rate and time.
 const HALF: f64 = 0.5;
 /// Ratio of a probe's median to the fastest response, above which it did not find the target idle.
@@ -79,7 +75,6 @@ const USES_A_CORE: f64 = 0.85;
 /// The number of connections to a server behind the target agrees with the places up to this share.
 const PLACES_WITHIN: f64 = 0.1;
 
-const AT_ONCE: &str = "served at once";
 /// Requests wait inside the server, which serves one after another.
 pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
 
@@ -116,9 +111,14 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
         // At least as many as the fastest response shows, which may have waited.
         None => places as f64 >= 0.5 * least,
     };
+    // Requests sent alone give the exact number: threads may wait for more places than serve them,
+    // behind a lock, and not in every reading do all wait.
+    let is_exact = queue.unloaded.is_some() && !queue.is_uncertain();
     let pool = places::constant_connections(facts)
-        .filter(|pool| agrees(pool.1) || places::are_all_awaited(facts, *pool));
-    let pool = pool.or_else(|| places::full_connections(facts)).map(|(peer, places)| {
+        .filter(|pool| agrees(pool.1) || !is_exact && places::are_all_awaited(facts, *pool));
+    let counted_as = |pool: &(&str, u64)| !is_exact || agrees(pool.1);
+    let pool = pool.or_else(|| places::full_connections(facts).filter(counted_as));
+    let pool = pool.map(|(peer, places)| {
         let name = database::by_port(peer).map_or(String::new(), |name| format!(" ({name})"));
         let held = units::plural(places, "connection");
         (places, format!("the target holds {held} to {peer}{name}"))
@@ -143,7 +143,7 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
 /// serves at once, if known.
 #[must_use]
 pub fn served_at_once(evidence: String, served: Option<f64>) -> Finding {
-    let check = "what its threads wait for: jstack, pprof/goroutine, ps -eLo wchan";
+    let check = "ps -eLo comm,wchan:24 | sort | uniq -c there; jstack, py-spy dump";
     if is_serial(served) {
         let advice = "look for what one request holds at a time: a lock, a connection, a worker";
         return Finding { served, ..Finding::new(ONE_AT_A_TIME, evidence, advice, check) };
@@ -163,7 +163,7 @@ fn one_core(queue: &ServerQueue, wanted: f64) -> Finding {
         units::number(wanted)
     );
     let advice = "profile it; look for a single thread, a lock around work, GOMAXPROCS=1";
-    let check = "top -H -p of the target's process; pprof, perf or py-spy top";
+    let check = "top -H -p PID on the target; then pprof, perf or py-spy top";
     Finding { served: queue.at_once, ..Finding::new(ONE_AT_A_TIME, evidence, advice, check) }
 }
 
@@ -185,10 +185,6 @@ pub(super) fn last_come(facts: &RunFacts<'_>) -> Option<Finding> {
         units::plural(starved + served, "user"),
     );
     Some(served_at_once(evidence, Some(places)))
-}
-
-fn is_serial(served: Option<f64>) -> bool {
-    served.is_some_and(|served| (SERIAL.0..SERIAL.1).contains(&served))
 }
 
 /// In a closed loop a few requests are fast and most wait long: either a request keeps its slot
@@ -223,119 +219,6 @@ pub(super) fn uneven(facts: &RunFacts<'_>) -> Option<String> {
         units::percent(share(alike, first.count())),
         units::number(facts.in_flight()),
     ))
-}
-
-pub(super) struct ServerQueue {
-    /// Of the first byte, in nanoseconds.
-    median: f64,
-    fastest: f64,
-    in_flight: f64,
-    rate: f64,
-    /// The number served at once, m = X·S (operational analysis, the utilization law), where S is
-    /// the mean time of requests sent one at a time, or else the fastest response; `None` unless
-    /// that was a request that did not wait.
-    at_once: Option<f64>,
-    /// Requests sent one at a time.
-    unloaded: Option<Unloaded>,
-    /// Whether requests complete at even intervals while nothing serves them.
-    is_even: bool,
-    /// The 95th percentile of the first byte, where most requests do not wait: some connections are
-    /// served again while others wait.
-    left_waiting: Option<f64>,
-    /// Whether the machine of target and generator has no core to spare.
-    is_on_full_machine: bool,
-}
-
-impl ServerQueue {
-    /// A limiter that delays requests instead of refusing them.
-    fn shaper(&self) -> Finding {
-        let evidence = format!(
-            "responses come at an even {}, with {} in flight, though a request alone takes {} (median {}): a limiter delays them",
-            units::rate(self.rate),
-            units::number(self.in_flight),
-            units::duration(self.fastest),
-            units::duration(self.median),
-        );
-        let advice = "look for a limiter that queues (limit_req), or a full buffer (log pipe)";
-        let check = "another load, of twice as many users: the same rate";
-        Finding::new("rate_limit", evidence, advice, check)
-    }
-
-    /// Whether rate × time is no exact number of places.
-    fn is_uncertain(&self) -> bool {
-        self.is_on_full_machine || self.at_once.is_none()
-    }
-
-    pub(super) fn text(&self) -> String {
-        let (rate, median) = (units::rate(self.rate), units::duration(self.median));
-        let (without, service, product, range) = match &self.unloaded {
-            Some(unloaded) => {
-                let places = unloaded.places(self.rate);
-                let (mean, low, high) = (unloaded.mean(), places.low, places.high);
-                let range = match self.is_on_full_machine {
-                    true if is_serial(self.at_once) => String::new(),
-                    true => ", more with free cores".to_owned(),
-                    false if low.round() == high.round() => String::new(),
-                    false => format!(", {} to {}", hundredths(low), hundredths(high)),
-                };
-                let without =
-                    format!("{} when sent one at a time after the load", units::duration(mean));
-                // On a busy machine the number is not just the product.
-                let service = places.number / self.rate * 1e9;
-                (without, service, places.number, range)
-            }
-            None => {
-                let fastest = format!("the fastest {}", units::duration(self.fastest));
-                (fastest, self.fastest, self.rate * self.fastest / 1e9, String::new())
-            }
-        };
-        let served = match self.at_once {
-            Some(served) => {
-                let how = match is_serial(self.at_once) {
-                    true => "requests are served one after another".to_owned(),
-                    false => format!("{} are {AT_ONCE}", self.number(served)),
-                };
-                let (product, service) = (hundredths(product), units::duration(service));
-                format!("{how} ({rate} × {service} = {product}{range})")
-            }
-            None => format!("requests wait inside the server, at {rate}"),
-        };
-        let first = match self.left_waiting {
-            Some(long) => format!(
-                "some connections are served again while others wait: the first byte takes {median} \
-                 (median) to {} (p95)",
-                units::duration(long)
-            ),
-            None => format!("the median first byte takes {median}"),
-        };
-        format!("{served}: {first}, {without}, with {} in flight", units::number(self.in_flight))
-    }
-
-    /// The evidence of a number of places that were counted: `what` holds them.
-    fn held(&self, places: u64, what: &str) -> String {
-        format!(
-            "{places} {} {AT_ONCE}: {what} all the time, with {} in flight; the median first byte \
-             takes {}, the fastest {}",
-            if places == 1 { "is" } else { "are" },
-            units::number(self.in_flight),
-            units::duration(self.median),
-            units::duration(self.fastest),
-        )
-    }
-
-    /// `about 4`, or `about 4 to 6` where a request takes longer among others for lack of a core.
-    fn number(&self, served: f64) -> String {
-        let least = self.unloaded.as_ref().map_or(served, |one| one.places(self.rate).low);
-        let (low, high) = (least.min(served).round(), (served * FULL_MACHINE).round());
-        match self.is_on_full_machine && high > low {
-            true => format!("about {low} to {high}"),
-            false => format!("about {}", served.round()),
-        }
-    }
-}
-
-fn hundredths(number: f64) -> String {
-    units::number((number * 100.0).round() / 100.0)
 }
 
 /// The queue, if connects are fast and the first byte waits. Whether for a pool, a lock or the CPU
@@ -435,6 +318,8 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     let grows = !pattern::load_is_constant(facts) && grows_without_gain(facts.run.series.points());
     let is_queue = is_full || grows;
     let is_buffer = unloaded.as_ref().is_some_and(|one| one.fills_a_buffer(rate));
+    let turns = Together::of(facts.run)
+        .filter(|together| unloaded.as_ref().is_some_and(|one| together.take_turns(rate, one)));
     let is_shaped = rate * fastest / 1e9 < SHAPED_SLOTS
         || unloaded.as_ref().is_some_and(|one| one.is_shaped(rate, fastest));
     is_queue.then_some(ServerQueue {
@@ -442,14 +327,16 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         fastest,
         in_flight,
         rate,
-        at_once: is_known.then_some(slots),
+        at_once: is_known.then_some(if turns.is_some() { 1.0 } else { slots }),
         unloaded: unloaded.clone(),
+        turns,
         is_even: is_full
             && median >= SHAPED_WAIT * fastest
             && facts.counts().failed == 0
             && (is_buffer || is_shaped && departures::are_even(tenths, end)),
         left_waiting: leaves_waiting.then_some(long),
         is_on_full_machine,
+        waited: facts.mean("cores_waited").unwrap_or(0.0),
     })
 }
 

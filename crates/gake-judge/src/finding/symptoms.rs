@@ -48,7 +48,7 @@ pub(super) fn blocked(facts: &RunFacts<'_>) -> Option<Finding> {
         ),
         false => (
             "raise -c to see whether the server keeps up, or lower the rate",
-            "ss -tan state established here counts the connections",
+            "ss -Htan state established dport = :PORT | wc -l here",
         ),
     };
     Some(Finding::new("blocked", evidence, advice, check).symptom())

@@ -49,7 +49,7 @@ pub(super) fn stopped(facts: &RunFacts<'_>) -> Option<Finding> {
         seen.how_often()
     );
     let advice = "continue it with kill -CONT PID, and find what sent SIGSTOP";
-    Some(Finding::new("target_stopped", evidence, advice, "ps -o pid,stat,comm: the state is T"))
+    Some(Finding::new("target_stopped", evidence, advice, "ps -eo pid,stat,comm: its state is T"))
 }
 
 pub(super) fn memory(facts: &RunFacts<'_>) -> Option<Finding> {
@@ -183,7 +183,7 @@ pub(super) fn connections(facts: &RunFacts<'_>) -> Option<Finding> {
         ));
     }
     let advice = "raise it (max-connections, worker_connections), or close idle ones";
-    let check = "ss -tan state established '( sport = :PORT )' | wc -l";
+    let check = "ss -Htan state established sport = :PORT | wc -l on the target";
     Some(Finding::new("target_connections", evidence, advice, check))
 }
 

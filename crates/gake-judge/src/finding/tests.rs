@@ -19,6 +19,7 @@ use super::syns::SynLosses;
 use super::*;
 use crate::objective;
 use crate::testing::{MS, RunBuilder, answered, healthy};
+use crate::{PROBE_GROUP, PROBE_TOGETHER};
 
 fn ids(run: &Run) -> Vec<&'static str> {
     find(run, &[]).into_iter().map(|finding| finding.id).collect()
@@ -140,6 +141,23 @@ fn requests_sent_alone_give_the_places_of_a_pool() {
     let few = pool(&times);
     assert_eq!(ids(&few), ["one_at_a_time"]);
     expect!["requests are served one after another (100/s × 6.64 ms = 0.66, 0 to 1.45): the median first byte takes 59.4 ms, 6.64 ms when sent one at a time after the load, with 6 in flight"].assert_eq(&evidence(&few));
+}
+
+#[test]
+fn requests_that_take_turns_for_a_part_of_their_time_are_served_one_by_one() {
+    let run = |together: f64| {
+        let mut run = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0).run();
+        probe(&mut run, &[0.02; 5]);
+        watch(&mut run, MACHINE, PROBE_TOGETHER, LevelUnit::Seconds, &[together; 8]);
+        watch(&mut run, MACHINE, PROBE_GROUP, LevelUnit::Count, &[2.0]);
+        find(&run, &[]).remove(0)
+    };
+    let turns = run(0.0302);
+    assert_eq!((turns.id, turns.served), ("one_at_a_time", Some(1.0)));
+    expect!["requests are served one after another, each for 10.0 ms of the 20.0 ms that one takes alone (100/s): 2 sent at once take up to 30.2 ms; the median first byte takes 59.4 ms, with 6 in flight"].assert_eq(&turns.evidence);
+    assert_eq!(run(0.0203).id, "pool_queueing");
+    // Both by one of two processes.
+    assert_eq!(run(0.04).id, "pool_queueing");
 }
 
 #[test]
@@ -388,6 +406,23 @@ fn connection_limit_shows_in_starved_users() {
 }
 
 #[test]
+fn users_who_take_turns_at_few_connections() {
+    // Twelve of forty users are served; a connection is closed after some hundred requests.
+    let run = |waiting: f64, waited: u64| {
+        let mut run =
+            RunBuilder::of(2_900, 41 * MS).more(waited, 4 * SECOND).closed().in_flight(40.0).run();
+        run.peak_connections = 40;
+        watch(&mut run, MACHINE, "accept_queue", LevelUnit::Count, &[waiting; 4]);
+        run
+    };
+    let turns = run(28.0, 40);
+    assert_eq!(ids(&turns), ["connection_limit"]);
+    expect!["12 of 40 users are served at a time, in 41.0 ms (median); 40 requests had to wait first, up to 4.00 s, since up to 28 connections waited to be accepted, in 4 of 4 readings"].assert_eq(&evidence(&turns));
+    assert!(ids(&run(0.0, 40)).is_empty(), "all are accepted");
+    assert!(ids(&run(28.0, 0)).is_empty(), "none waits long");
+}
+
+#[test]
 fn users_who_wait_for_a_local_port_are_not_the_servers() {
     let starved = || base().more(4, 9 * SECOND).closed().in_flight(10.0).run();
     let mut run = starved();
@@ -546,6 +581,11 @@ fn a_slow_body_over_the_loopback_is_the_servers() {
         assert_eq!(finding.id, "bandwidth");
         finding.advice
     };
+    // Thirty bodies of two seconds, each at the rate of a limit.
+    let mut outcome = answered(10_000, MS, 2_000 * MS, 200);
+    outcome.exchange.bytes_in = 400_000;
+    let few = RunBuilder::default().add(30, outcome).closed().run();
+    expect!["reading the body takes 99.95 % of the service time, 200 kB/s each; 1.20 MB/s (10 Mbit/s) were received"].assert_eq(&evidence(&few));
     assert!(body(0.0).contains("link"));
     assert!(body(1.0).contains("limit_rate"));
 }
@@ -994,6 +1034,10 @@ fn connections_to_a_peer_are_a_pool_when_they_are_constant() {
     let pool = find(&awaited, &[]).remove(0);
     assert!(pool.evidence.contains("6 connections to 127.0.0.1:5432"), "{}", pool.evidence);
     assert_eq!(pool.evidence.matches("5432").count(), 1, "{}", pool.evidence);
+    // Requests sent alone give the number: not in every reading do all threads wait.
+    probe(&mut awaited, &[0.0401, 0.04, 0.0399, 0.04]);
+    let pool = find(&awaited, &[]).remove(0);
+    assert!(pool.evidence.starts_with("about 4 are served"), "{}", pool.evidence);
 }
 
 #[test]
@@ -1123,30 +1167,30 @@ fn threads_of_the_target_say_what_a_full_server_waits_for() {
     expect![[r#"
 
         look for a pool of that size: threads, workers, database connections
-        what its threads wait for: jstack, pprof/goroutine, ps -eLo wchan
+        ps -eLo comm,wchan:24 | sort | uniq -c there; jstack, py-spy dump
         ; the others wait for a lock (futex)
         look for a semaphore or a pool of that size
-        stacks of its threads: jstack, py-spy dump, gdb -p
+        ps -eLo comm,wchan:24 | sort | uniq -c there; jstack, py-spy dump
         ; 4 threads sleep; the others are unread (Recv-Q)
         its workers are all taken: more workers, if it has the cores
-        Recv-Q of ss -tn on the target
+        ss -Htn sport = :PORT | awk '$2' | wc -l on the target
         ; 4 threads sleep; the others have been read
         look for a sleep, or a retry with a delay, in the request's code
-        ps -eLo pid,wchan:32 on the target
+        ps -eLo comm,wchan:24 | sort | uniq -c on the target
         ; 4 threads wait for 127.9.8.7:5432 (PostgreSQL)
         a larger pool helps if that server has room; else less work for it
-        ss -tnp and ps -eLo pid,wchan:32 on the target
+        ss -tnp dst PEER; ps -eLo comm,wchan:24 | sort | uniq -c
         ; 20 threads wait for 127.9.8.7:8080
         the limit is behind the target: watch that server, too
-        ss -tnp and ps -eLo pid,wchan:32 on the target
+        ss -tnp dst PEER; ps -eLo comm,wchan:24 | sort | uniq -c
         ; the others wait for a file lock
         look for the file that each request locks
         lslocks
         ; the others are unread (Recv-Q); it has as many "gunicorn" processes at work
         more "gunicorn" processes, if it has the cores
-        ps -eLo pid,tid,comm on the target; the setting of that pool
+        ps -eLo comm | sort | uniq -c on the target; that pool's setting
 
         look for a pool of that size: threads, workers, database connections
-        what its threads wait for: jstack, pprof/goroutine, ps -eLo wchan"#]]
+        ps -eLo comm,wchan:24 | sort | uniq -c there; jstack, py-spy dump"#]]
     .assert_eq(&texts.join("\n"));
 }

@@ -15,6 +15,8 @@ const PLACES_MIN: f64 = 0.6;
 const PLACES_MAX: f64 = 1.4;
 /// All requests wait for the server behind the target from this share of those in flight on.
 const BEHIND: f64 = 0.7;
+/// ... and from this multiple of the requests served at once on.
+const TOO_MANY: f64 = 2.0;
 /// The others are unread when at least this share of them is, ...
 const UNREAD_MIN: f64 = 0.6;
 /// ... and read when at most this share is unread.
@@ -67,18 +69,18 @@ impl Others {
 
     /// What to do, and how to check it, when one request is served at a time, or several.
     fn advice(self, is_serial: bool) -> (&'static str, &'static str) {
-        let stacks = "stacks of its threads: jstack, py-spy dump, gdb -p";
+        let stacks = "ps -eLo comm,wchan:24 | sort | uniq -c there; jstack, py-spy dump";
         match (self, is_serial) {
             (Self::Lock, true) => ("look for a lock that a request holds while it works", stacks),
             (Self::Lock, false) => ("look for a semaphore or a pool of that size", stacks),
             (Self::FileLock, _) => ("look for the file that each request locks", "lslocks"),
             (Self::Unread, true) => (
                 "more workers, or find what blocks the event loop",
-                "Recv-Q of ss -tn on the target",
+                "ss -Htn sport = :PORT | awk '$2' | wc -l on the target",
             ),
             (Self::Unread, false) => (
                 "its workers are all taken: more workers, if it has the cores",
-                "Recv-Q of ss -tn on the target",
+                "ss -Htn sport = :PORT | awk '$2' | wc -l on the target",
             ),
             (Self::Read, true) => {
                 ("look for a lock, or an only connection, that a request holds", stacks)
@@ -138,7 +140,7 @@ fn pool(facts: &RunFacts<'_>, served: f64, others_are_read: bool) -> Option<Stri
     })
 }
 
-const POOL_CHECK: &str = "ps -eLo pid,tid,comm on the target; the setting of that pool";
+const POOL_CHECK: &str = "ps -eLo comm | sort | uniq -c on the target; that pool's setting";
 
 /// Threads are as many as the requests served at once within this share.
 const SAME: f64 = 0.1;
@@ -160,7 +162,8 @@ fn behind<'a>(facts: &RunFacts<'a>, served: f64) -> Option<Wait<'a>> {
         return None;
     }
     let named = database::by_port(peer).map(|name| format!(" ({name})")).unwrap_or_default();
-    let advice = if threads >= BEHIND * all {
+    // More threads wait than are served: they wait for each other there, as for a row lock.
+    let advice = if threads >= BEHIND * all || threads >= TOO_MANY * served {
         "the limit is behind the target: watch that server, too"
     } else {
         "a larger pool helps if that server has room; else less work for it"
@@ -170,7 +173,7 @@ fn behind<'a>(facts: &RunFacts<'a>, served: f64) -> Option<Wait<'a>> {
         text,
         peer: Some(peer),
         advice,
-        check: "ss -tnp and ps -eLo pid,wchan:32 on the target",
+        check: "ss -tnp dst PEER; ps -eLo comm,wchan:24 | sort | uniq -c",
     })
 }
 
@@ -184,7 +187,12 @@ fn held(facts: &RunFacts<'_>, served: f64) -> Option<Wait<'static>> {
             return None;
         }
         let text = self::does(threads, does);
-        Some(Wait { text, peer: None, advice, check: "ps -eLo pid,wchan:32 on the target" })
+        Some(Wait {
+            text,
+            peer: None,
+            advice,
+            check: "ps -eLo comm,wchan:24 | sort | uniq -c on the target",
+        })
     })
 }
 

@@ -447,8 +447,9 @@ pub struct JudgeArgs {
     #[arg(long, value_name = "SOURCE")]
     pub reconcile: Option<String>,
 
-    /// Send nothing after the load. Otherwise up to 30 requests follow one at a time, to learn their
-    /// time without a queue: only GET and HEAD, only when requests may have waited, not with -n
+    /// Send nothing after the load. Otherwise up to 30 requests follow one at a time, and up to 32 in
+    /// groups of 2 to 4, to learn their time without a queue: only GET and HEAD, only when requests may
+    /// have waited, not with -n
     #[arg(long)]
     pub no_probe: bool,
 }

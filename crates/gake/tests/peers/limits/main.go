@@ -120,6 +120,8 @@ func service(kind string, size int) func() int {
 				wait(ms)
 			})
 		})
+	case "lock-outside":
+		return ok(func() { wait(6 * ms); locked(&mu, func() { wait(6 * ms) }) })
 	case "locks":
 		var locks [2]sync.Mutex
 		return ok(func() { locked(&locks[count.Add(1)%2], func() { wait(8 * ms) }) })

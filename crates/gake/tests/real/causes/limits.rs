@@ -31,6 +31,7 @@ const LIMITS: &[Limit] = &[
     Limit::of("a lock", "lock", (20, 300), SERIAL),
     Limit::of("a lock, heavy requests under it", "lock-heavy", (20, 500), SERIAL),
     Limit::of("a lock around work", "lock-cpu", (16, 2000), ONE_THREAD),
+    Limit::of("work outside a lock", "lock-outside", (20, 200), SERIAL),
     Limit::of("two locks", "locks", (20, 350), POOL).serving(2),
     Limit::of("a pool of 3", "pool 3", (10, 150), POOL).serving(3),
     Limit::of("a pool of 3, slow requests", "pool-slow 3", (12, 70), POOL).serving(3),
