@@ -189,7 +189,7 @@ fn a_browser_that_runs_already_is_used() {
             await page.goto(__ENV.URL + '/login');
             console.log(await page.title());
             await connected.close();
-            await chromium.connectOverCDP('').catch((error) => console.log(error.message));
+            await chromium.connectOverCDP('').catch((error) => console.log(String(error)));
         };";
     fs::write(&path, script).unwrap();
     let (cdp, script) = (format!("CDP={url}"), path.to_str().unwrap());
