@@ -191,8 +191,9 @@ fn a_browser_that_runs_already_is_used() {
             await connected.close();
             await chromium.connectOverCDP('').catch((error) => console.log(String(error)));
         };";
-    fs::write(&path, script).unwrap();
-    let (cdp, script) = (format!("CDP={url}"), path.to_str().unwrap());
+    let connecting = folder.path().join("connecting.js");
+    fs::write(&connecting, script).unwrap();
+    let (cdp, script) = (format!("CDP={url}"), connecting.to_str().unwrap());
     let args = ["as", "k6", "run", "-i", "2", "-e", &variable, "-e", &cdp, script];
     let connected = crate::support::ran(&args);
     assert_eq!(connected.stderr.matches("msg=Login").count(), 2, "{connected:?}");
