@@ -53,6 +53,12 @@ impl Browser {
         if let Some(browser) = shared.upgrade().filter(|browser| lock(&browser.routes).is_open()) {
             return Ok(browser);
         }
+        let browser = Self::start(options)?;
+        *shared = Arc::downgrade(&browser);
+        Ok(browser)
+    }
+
+    fn start(options: &LaunchOptions) -> Result<Arc<Self>, String> {
         let (commands, waiting) = sync_channel(COMMANDS_MAX);
         let routes = Arc::<Mutex<Routes>>::default();
         let (options, kept) = (options.clone(), Arc::clone(&routes));
@@ -61,9 +67,7 @@ impl Browser {
         let thread = Some(thread.map_err(|error| format!("no thread for the browser: {error}"))?);
         let browser = Self { commands: Some(commands), routes, next: AtomicU64::new(1), thread };
         browser.write("Target.setDiscoverTargets", "{\"discover\":true}", None)?;
-        let browser = Arc::new(browser);
-        *shared = Arc::downgrade(&browser);
-        Ok(browser)
+        Ok(Arc::new(browser))
     }
 
     fn write(&self, method: &str, params: &str, session: Option<&str>) -> Result<u64, String> {
@@ -121,10 +125,23 @@ impl BrowserUser {
         if options.remote.is_empty() {
             options.executable()?;
         }
-        let browser = Browser::shared(options)?;
+        Browser::shared(options).map(Self::of)
+    }
+
+    /// The only user of a connection with the Chromium at a URL.
+    ///
+    /// # Errors
+    /// As [`Browser::shared`].
+    pub(crate) fn connected(options: &LaunchOptions, url: String) -> Result<Self, String> {
+        let mut options = options.clone();
+        options.remote = vec![url];
+        Browser::start(&options).map(Self::of)
+    }
+
+    fn of(browser: Arc<Browser>) -> Self {
         let inbox = Arc::<Inbox>::default();
         let number = lock(&browser.routes).add_user(Arc::clone(&inbox));
-        Ok(Self { browser, number, inbox })
+        Self { browser, number, inbox }
     }
 
     /// Sends a command. Its response comes with the number returned.

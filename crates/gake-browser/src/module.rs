@@ -53,6 +53,9 @@ const VITALS: &str = include_str!("js/vitals.js");
 /// Archives and agents have no files of the machine.
 const NO_FILES: &str = "a script of an archive writes no screenshots: screenshot returns them";
 
+/// Agents drive no browser.
+const NO_CONNECTION: &str = "a script of an archive, as on an agent, connects with no browser";
+
 /// The bytes that are logged of a command or message, at most.
 const DEBUG_MAX: usize = 4096;
 
@@ -68,6 +71,8 @@ struct Session {
     user: RefCell<Option<BrowserUser>>,
     /// Whether the iteration has called it.
     is_current: Cell<bool>,
+    /// Whether the iteration has connected with one by a URL.
+    is_connected: Cell<bool>,
     /// Whether commands and messages are logged.
     is_debug: Cell<bool>,
     /// How long the browser and a new page may take.
@@ -79,6 +84,9 @@ impl OpenResource for Session {
         self.is_current.set(false);
         if let Some(user) = &*self.user.borrow() {
             user.end_iteration();
+        }
+        if self.is_connected.take() {
+            self.user.take();
         }
     }
 }
@@ -110,7 +118,7 @@ impl Natives {
         let check = move |ctx: Ctx<'js>| natives.check(&ctx);
         object.set("check", named("browser", "check", check))?;
         let natives = of();
-        let open = move |ctx: Ctx<'js>| natives.open(&ctx);
+        let open = move |ctx: Ctx<'js>, url: Option<String>| natives.open(&ctx, url);
         object.set("open", named("browser", "open", open))?;
         let natives = of();
         let send = move |ctx: Ctx<'js>, session: Option<String>, method: String, params: String| {
@@ -174,18 +182,39 @@ impl Natives {
         if is_there { Ok(()) } else { Err(error(ctx, NO_BROWSER)) }
     }
 
-    /// Connects the user with a running Chromium for the rest of the iteration.
-    fn open(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
-        self.check(ctx)?;
+    /// Refuses a browser at a URL outside of iterations, and to scripts of archives: an agent
+    /// could not check what its pages load.
+    fn check_connection(&self, ctx: &Ctx<'_>) -> rquickjs::Result<()> {
+        match self.vu.stage.get() {
+            _ if self.vu.test.files.are_closed() => Err(error(ctx, NO_CONNECTION)),
+            VuStage::Iteration => Ok(()),
+            _ => Err(error(ctx, NO_BROWSER)),
+        }
+    }
+
+    /// Connects the user with a running Chromium for the rest of the iteration: with the one at a
+    /// URL, or that of the run.
+    fn open(&self, ctx: &Ctx<'_>, url: Option<String>) -> rquickjs::Result<()> {
+        let is_connected = url.is_some();
+        match is_connected {
+            true => self.check_connection(ctx)?,
+            false => self.check(ctx)?,
+        }
         let mut session = self.session.user.borrow_mut();
-        if session.as_ref().is_none_or(|user| !user.is_open()) {
+        if is_connected || session.as_ref().is_none_or(|user| !user.is_open()) {
             let options = LaunchOptions::read(&self.vu.test.settings().browser);
-            match options.and_then(|options| Ok((BrowserUser::new(&options)?, options))) {
+            let opened = options.and_then(|options| match url {
+                Some(url) => Ok((BrowserUser::connected(&options, url)?, options)),
+                None => Ok((BrowserUser::new(&options)?, options)),
+            });
+            match opened {
                 Ok((user, options)) => {
                     *session = Some(user);
                     self.session.is_debug.set(options.is_debug);
                     self.session.timeout.set(options.timeout);
+                    self.session.is_connected.set(is_connected);
                 }
+                Err(why) if is_connected => return Err(error(ctx, &why)),
                 Err(why) => {
                     // No iteration can do without it.
                     self.vu.aborts.set(true);

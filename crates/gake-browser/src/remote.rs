@@ -1,4 +1,4 @@
-//! A Chromium that runs already, reached by its WebSocket (`K6_BROWSER_WS_URL`).
+//! A Chromium that runs already, reached by its WebSocket (`K6_BROWSER_WS_URL`, `connectOverCDP`).
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -32,7 +32,7 @@ pub(crate) struct RemoteReader {
 /// # Errors
 /// Why it cannot, with the URL.
 pub(crate) fn connect(url: &str, limit: Duration) -> Result<(RemoteWriter, RemoteReader), String> {
-    let failed = |why: String| format!("K6_BROWSER_WS_URL: {url}: {why}");
+    let failed = |why: String| format!("cannot connect with the Chromium at {url}: {why}");
     let Some(rest) = url.strip_prefix("ws://") else {
         return Err(failed("it must begin with ws://".to_owned()));
     };
@@ -201,7 +201,9 @@ mod tests {
     #[test]
     fn what_cannot_be_connected_is_named() {
         let wrong = refusal("wss://127.0.0.1/devtools");
-        assert_eq!(wrong, "K6_BROWSER_WS_URL: wss://127.0.0.1/devtools: it must begin with ws://");
+        let expected = "cannot connect with the Chromium at wss://127.0.0.1/devtools: \
+                        it must begin with ws://";
+        assert_eq!(wrong, expected);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("ws://{}/x", listener.local_addr().expect("bound"));
         let server = std::thread::spawn(move || {

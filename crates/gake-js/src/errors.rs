@@ -1,5 +1,6 @@
 //! Errors that scripts see from k6's own functions.
 
+use gake_script::user::{frames, set_frames};
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Error, Exception, Function, Object, Value};
 
@@ -7,9 +8,6 @@ use crate::native::named;
 
 /// The name of errors that come from k6 itself; scripts test it.
 const NAME: &str = "GoError";
-
-/// A property of an error: the name of k6's function that threw it.
-const NATIVE: &str = "__gake_native";
 
 /// Throws an error of k6's own.
 pub fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
@@ -38,8 +36,8 @@ pub fn go_error_of(ctx: &Ctx<'_>, native: &str, message: &str) -> Error {
     }
     let thrown = ctx.catch();
     if let Some(object) = thrown.as_object() {
-        // Not enumerable. On failure the stack only lacks a line.
-        let _ = object.prop(NATIVE, Property::from(native));
+        // On failure the stack only lacks a line.
+        let _ = set_frames(object, Some(&format!("{}\n{}", native_frame(native), frames(object))));
     }
     ctx.throw(thrown)
 }
@@ -49,9 +47,8 @@ pub fn go_error_of(ctx: &Ctx<'_>, native: &str, message: &str) -> Error {
 pub fn go_value<'js>(ctx: &Ctx<'js>, message: &str) -> rquickjs::Result<Value<'js>> {
     // The log shows the text of an object that QuickJS has made as an error.
     let error = Exception::from_message(ctx.clone(), message)?.into_object();
-    for name in ["message", "stack"] {
-        error.remove(name)?;
-    }
+    error.remove("message")?;
+    set_frames(&error, None)?;
     error.set_prototype(Some(&Object::new(ctx.clone())?))?;
     let text = message.to_owned();
     error.set("error", named("error", "error", move || text.clone()))?;
@@ -66,9 +63,9 @@ pub fn fail(ctx: Ctx<'_>, message: String) -> rquickjs::Result<()> {
     Err(go_error(&ctx, &message))
 }
 
-/// The native function that threw an error, if known.
-pub fn native_frame(thrown: &Value<'_>) -> Option<String> {
-    thrown.as_object()?.get::<_, Option<String>>(NATIVE).ok()?
+/// The frame of a native function.
+fn native_frame(native: &str) -> String {
+    format!("    at {native} (native)")
 }
 
 /// Inserts a native function into the stack of an error, between its callee and its caller.
@@ -83,15 +80,15 @@ pub fn through_native<T>(
     }
     let thrown = ctx.catch();
     if let Some(object) = thrown.as_object().filter(|object| object.is_error()) {
-        let here = Exception::from_message(ctx.clone(), "").ok().and_then(|here| here.stack());
-        let outer = here.unwrap_or_default().lines().count();
-        let stack: String = object.get("stack").unwrap_or_default();
-        let mut frames: Vec<&str> = stack.lines().collect();
-        let own = format!("    at {native} (native)");
-        if let Some(place) = frames.len().checked_sub(outer) {
-            frames.insert(place, &own);
+        let here = Exception::from_message(ctx.clone(), "");
+        let outer = here.map_or(0, |here| frames(here.as_object()).lines().count());
+        let stack = frames(object);
+        let mut lines: Vec<&str> = stack.lines().collect();
+        let own = native_frame(native);
+        if let Some(place) = lines.len().checked_sub(outer) {
+            lines.insert(place, &own);
             // On failure the stack only lacks a line.
-            let _ = object.set("stack", frames.join("\n") + "\n");
+            let _ = set_frames(object, Some(&(lines.join("\n") + "\n")));
         }
     }
     Err(ctx.throw(thrown))

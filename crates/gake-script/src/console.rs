@@ -5,6 +5,8 @@ use std::sync::Arc;
 use rquickjs::function::{Func, Rest};
 use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 
+use crate::user::frames;
+
 /// Maximum length of a line, in bytes; longer ones are truncated.
 const LINE_MAX: usize = 8192;
 
@@ -63,7 +65,7 @@ fn line<'js>(ctx: &Ctx<'js>, values: &[Value<'js>]) -> String {
 fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
     let text = || Coerced::<String>::from_js(ctx, value.clone()).map(|text| text.0);
     let shown = if let Some(error) = value.as_exception() {
-        let stack = error.stack().unwrap_or_default();
+        let stack = frames(error.as_object());
         text().map(|text| format!("{text}\n{stack}").trim_end().to_owned())
     } else if value.is_object() && !value.is_function() {
         let json = ctx

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use rquickjs::{Coerced, Ctx, FromJs};
 
+use crate::user::frames;
+
 /// Why a script could not be loaded, or a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
@@ -80,10 +82,7 @@ impl Exception {
         let thrown = ctx.catch();
         let text = |value| Coerced::<String>::from_js(ctx, value).map(|text| text.0);
         let is_error = thrown.is_error();
-        let stack = match thrown.as_exception() {
-            Some(error) => error.stack().unwrap_or_default(),
-            None => String::new(),
-        };
+        let stack = thrown.as_object().filter(|_| is_error).map(frames).unwrap_or_default();
         let message = text(thrown).unwrap_or_else(|_| {
             // Its toString threw.
             let _ = ctx.catch();

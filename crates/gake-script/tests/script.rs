@@ -95,7 +95,7 @@ fn exceptions_have_a_place_and_a_stack() {
     let Err(ScriptError::Thrown(exception)) = script.call("f", vec![], LONG) else {
         panic!("it returned")
     };
-    assert_eq!(exception.place, "hooks.js:2:3");
+    assert_eq!(exception.place, "hooks.js:2:8");
     assert!(exception.message.starts_with("TypeError: "), "{exception}");
     assert_eq!(exception.stack.lines().count(), 2, "{}", exception.stack);
     for (thrown, message) in [

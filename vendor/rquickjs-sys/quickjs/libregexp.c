@@ -734,8 +734,12 @@ static int re_parse_expect(REParseState *s, const uint8_t **pp, int c)
 {
     const uint8_t *p;
     p = *pp;
-    if (*p != c)
+    if (*p != c) {
+        /* gake: here and below, the words of k6 */
+        if (c == ')')
+            return re_parse_error(s, "Unterminated group");
         return re_parse_error(s, "expecting '%c'", c);
+    }
     p++;
     *pp = p;
     return 0;
@@ -1191,7 +1195,7 @@ static int get_class_atom(REParseState *s, REStringList *cr,
     case '\0':
         if (p >= s->buf_end) {
         unexpected_end:
-            return re_parse_error(s, "unexpected end");
+            return re_parse_error(s, "Unterminated character class");
         }
         /* fall thru */
         goto normal_char;
@@ -1485,8 +1489,11 @@ static int re_parse_nested_class(REParseState *s, REStringList *cr, const uint8_
                 }
                 p = p0;
                 if (c2 < c1) {
+                    if (c1 < 128)
+                        re_parse_error(s, RE2_ERROR "invalid character class range: `%c-%c`", (int)c1, (int)c2);
+                    else
                 invalid_class_range:
-                    re_parse_error(s, "invalid class range");
+                        re_parse_error(s, "invalid class range");
                     goto fail;
                 }
                 if (s->ignore_case) {
@@ -1949,7 +1956,9 @@ static int re_parse_term(REParseState *s, bool is_backward_dir)
     case '*':
     case '+':
     case '?':
-        return re_parse_error(s, "nothing to repeat");
+        if (p > s->buf_start && p[-1] && strchr("*+?", p[-1]))
+            return re_parse_error(s, RE2_ERROR "invalid nested repetition operator: `%c%c`", p[-1], *p);
+        return re_parse_error(s, RE2_ERROR "missing argument to repetition operator: `%c`", *p);
     case '(':
         if (p[1] == '?') {
             if (p[2] == ':') {
@@ -2050,7 +2059,7 @@ static int re_parse_term(REParseState *s, bool is_backward_dir)
                 s->has_named_captures = 1;
                 goto parse_capture;
             } else {
-                return re_parse_error(s, "invalid group");
+                return re_parse_error(s, "Invalid group");
             }
         } else {
             int capture_index;
@@ -2634,7 +2643,7 @@ uint8_t *lre_compile(int *plen, char *error_msg, int error_msg_size,
     re_emit_op(s, REOP_match);
 
     if (*s->buf_ptr != '\0') {
-        re_parse_error(s, "extraneous characters at the end");
+        re_parse_error(s, "Unmatched ')'");
         goto error;
     }
 

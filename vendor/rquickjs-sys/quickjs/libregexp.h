@@ -33,6 +33,9 @@
 extern "C" {
 #endif
 
+/* gake: begins an error that k6 shows with the expression */
+#define RE2_ERROR "re2: "
+
 #define LRE_FLAG_GLOBAL     (1 << 0)
 #define LRE_FLAG_IGNORECASE (1 << 1)
 #define LRE_FLAG_MULTILINE  (1 << 2)

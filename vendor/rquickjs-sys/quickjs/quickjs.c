@@ -8500,6 +8500,8 @@ static void build_backtrace(JSContext *ctx, JSValueConst error_val,
         if (js_class_has_bytecode(p->class_id)) {
             b = p->u.func.function_bytecode;
             backtrace_barrier = b->backtrace_barrier;
+        } else if (sf->is_constructor) {
+            continue; /* gake: as in k6, a native one has no frame */
         }
 
         if (has_prepare) {
@@ -19045,6 +19047,9 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
             BREAK;
 
         CASE(OP_throw):
+            /* gake: also what is no error has a backtrace of its own */
+            JS_FreeValue(ctx, ctx->error_back_trace);
+            ctx->error_back_trace = JS_UNDEFINED;
             JS_Throw(ctx, *--sp);
             goto exception;
 
@@ -21107,7 +21112,8 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
         CASE(OP_to_propkey2):
             /* must be tested first */
             if (unlikely(JS_IsUndefined(sp[-2]) || JS_IsNull(sp[-2]))) {
-                JS_ThrowTypeError(ctx, "value has no property");
+                sf->cur_pc = pc;
+                JS_GetPropertyValue(ctx, sp[-2], js_dup(sp[-1])); /* throws */
                 goto exception;
             }
             switch (JS_VALUE_GET_TAG(sp[-1])) {
@@ -22721,6 +22727,9 @@ typedef struct JSFunctionDef {
 
     SourceLocSlot *source_loc_slots;
     int source_loc_size;
+    int loc_line, loc_col; /* gake: the last place that was emitted */
+    int before_line, before_col; /* gake: the one before that of a member */
+    int member_pos; /* gake: of the last opcode that reads a member */
     int source_loc_count;
     int line_number_last;
     int line_number_last_pc;
@@ -23977,7 +23986,8 @@ static __exception int next_token(JSParseState *s)
         p++;
         break;
     }
-    s->token.col_num = max_int(1, s->mark - s->eol);
+    /* gake: also without a blank before it */
+    s->token.col_num = (int)(s->token.ptr - s->token.line_start) + 1;
     s->buf_ptr = p;
 
     //    dump_token(s, &s->token);
@@ -24475,6 +24485,34 @@ static void emit_source_loc_at(JSParseState *s, int line_num, int col_num)
     dbuf_putc(bc, OP_source_loc);
     dbuf_put_u32(bc, line_num);
     dbuf_put_u32(bc, col_num);
+    fd->loc_line = line_num;
+    fd->loc_col = col_num;
+}
+
+/* gake: as in k6, a read of a member is at its name or bracket */
+static void emit_member_loc(JSParseState *s, int line_num, int col_num)
+{
+    JSFunctionDef *fd = s->cur_func;
+
+    fd->before_line = fd->loc_line;
+    fd->before_col = fd->loc_col;
+    emit_source_loc_at(s, line_num, col_num);
+    fd->member_pos = fd->byte_code.size;
+}
+
+static bool ends_with_member(const JSFunctionDef *fd)
+{
+    return fd->member_pos > 0 && fd->member_pos == fd->last_opcode_pos &&
+        !dbuf_error(&fd->byte_code);
+}
+
+/* gake: and one that is called is where the code before it is */
+static void drop_member_loc(JSFunctionDef *fd)
+{
+    if (ends_with_member(fd)) {
+        put_u32(fd->byte_code.buf + fd->member_pos - 8, fd->before_line);
+        put_u32(fd->byte_code.buf + fd->member_pos - 4, fd->before_col);
+    }
 }
 
 static void emit_source_loc(JSParseState *s)
@@ -26052,6 +26090,7 @@ static __exception int js_parse_class(JSParseState *s, bool is_class_expr,
     int class_flags = 0, i, define_class_offset;
     bool is_static, is_private, is_strict_mode;
     const uint8_t *class_start_ptr = s->token.ptr;
+    int class_line_num = s->token.line_num, class_col_num = s->token.col_num;
     const uint8_t *start_ptr;
     ClassFieldsDef class_fields[2];
 
@@ -26118,6 +26157,7 @@ static __exception int js_parse_class(JSParseState *s, bool is_class_expr,
         class_name1 = class_name;
     }
 
+    emit_source_loc_at(s, class_line_num, class_col_num);
     emit_op(s, OP_define_class);
     emit_atom(s, class_name1);
     emit_u8(s, class_flags);
@@ -26745,9 +26785,14 @@ static __exception int get_lvalue(JSParseState *s, int *popcode, int *pscope,
             return js_parse_error(s, "invalid assignment left-hand side");
         }
     }
+    /* gake: the store is at the member; `label` is where its place is */
+    if (ends_with_member(fd))
+        label = fd->member_pos - 9;
     /* remove the last opcode */
     fd->byte_code.size = fd->last_opcode_pos;
     fd->last_opcode_pos = -1;
+    if (label >= 0)
+        emit_source_loc_at(s, fd->before_line, fd->before_col);
 
     if (keep) {
         /* get the value but keep the object/fields on the stack */
@@ -26771,7 +26816,9 @@ static __exception int get_lvalue(JSParseState *s, int *popcode, int *pscope,
             }
             break;
         case OP_get_field:
-            emit_op(s, OP_get_field2);
+            /* gake: OP_get_field2 is for calls, whose errors differ */
+            emit_op(s, OP_dup);
+            emit_op(s, OP_get_field);
             emit_atom(s, name);
             break;
         case OP_scope_get_private_field:
@@ -26843,6 +26890,10 @@ static void put_lvalue(JSParseState *s, int opcode, int scope,
                        JSAtom name, int label, PutLValueEnum special,
                        bool is_let)
 {
+    if (label >= 0 && opcode != OP_get_ref_value) {
+        const uint8_t *loc = s->cur_func->byte_code.buf + label;
+        emit_source_loc_at(s, get_u32(loc + 1), get_u32(loc + 5));
+    }
     switch(opcode) {
     case OP_scope_get_var:
         /* depth = 0 */
@@ -27100,6 +27151,7 @@ static int js_parse_destructuring_element(JSParseState *s, int tok,
 {
     int label_parse, label_assign, label_done, label_lvalue, depth_lvalue;
     int start_addr, assign_addr;
+    size_t loc_pos;
     JSAtom prop_name, var_name;
     int opcode, scope, tok1, skip_bits;
     bool has_initializer;
@@ -27129,6 +27181,9 @@ static int js_parse_destructuring_element(JSParseState *s, int tok,
         /* leave value on the stack */
         emit_op(s, OP_dup);
     }
+    /* gake: as in k6, it is where the value ends */
+    loc_pos = s->cur_func->byte_code.size;
+    emit_source_loc_at(s, s->cur_func->loc_line, s->cur_func->loc_col);
     assign_addr = s->cur_func->byte_code.size;
     if (s->token.val == '{') {
         if (next_token(s))
@@ -27510,6 +27565,10 @@ static int js_parse_destructuring_element(JSParseState *s, int tok,
             emit_op(s, OP_drop);
         if (js_parse_assign_expr(s))
             return -1;
+        if (!dbuf_error(&s->cur_func->byte_code)) {
+            put_u32(s->cur_func->byte_code.buf + loc_pos + 1, s->cur_func->loc_line);
+            put_u32(s->cur_func->byte_code.buf + loc_pos + 5, s->cur_func->loc_col);
+        }
         emit_goto(s, OP_goto, label_assign);
         emit_label(s, label_done);
         has_initializer = true;
@@ -27561,15 +27620,6 @@ static void optional_chain_test(JSParseState *s, int *poptional_chaining_label,
 }
 
 /* allowed parse_flags: PF_POSTFIX_CALL */
-/* gake: `token.col_num` of a token after another one without a blank is that of
-   the other one. */
-static int token_col_num(const JSParseState *s)
-{
-    if (s->token.ptr && s->token.ptr >= s->token.line_start)
-        return (int)(s->token.ptr - s->token.line_start) + 1;
-    return s->token.col_num;
-}
-
 static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
 {
     FuncCallType call_type;
@@ -27577,7 +27627,8 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
     bool accept_lparen = (parse_flags & PF_POSTFIX_CALL) != 0;
     /* gake: as in k6, a call is at its bracket and `new` at itself */
     int call_line_num = 0, call_col_num = 0;
-    int new_line_num = s->token.line_num, new_col_num = token_col_num(s);
+    int new_line_num = s->token.line_num, new_col_num = s->token.col_num;
+    int member_line_num, member_col_num;
     size_t var_loc_pos = SIZE_MAX;
 
     call_type = FUNC_CALL_NORMAL;
@@ -27684,6 +27735,7 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
     case TOK_THIS:
         if (next_token(s))
             return -1;
+        emit_source_loc_at(s, new_line_num, new_col_num);
         emit_op(s, OP_scope_get_var);
         emit_atom(s, JS_ATOM_this);
         emit_u16(s, 0);
@@ -27789,6 +27841,7 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
             accept_lparen = true;
             if (s->token.val != '(') {
                 /* new operator on an object */
+                emit_source_loc_at(s, new_line_num, new_col_num);
                 emit_op(s, OP_dup);
                 emit_op(s, OP_call_constructor);
                 emit_u16(s, 0);
@@ -27830,6 +27883,7 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
                 return js_parse_error(s, "import.meta only valid in module code");
             if (next_token(s))
                 return -1;
+            emit_source_loc_at(s, new_line_num, new_col_num);
             emit_op(s, OP_special_object);
             emit_u8(s, OP_SPECIAL_OBJECT_IMPORT_META);
         } else {
@@ -27889,6 +27943,8 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
                 return js_parse_error(s, "template literal cannot appear in an optional chain");
             }
             call_type = FUNC_CALL_TEMPLATE;
+            call_line_num = new_line_num;
+            call_col_num = new_col_num;
             goto parse_func_call2;
         } else if (s->token.val == '(' && accept_lparen) {
             int opcode, arg_count, drop_count;
@@ -27896,7 +27952,7 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
             /* function call */
         parse_func_call:
             call_line_num = s->token.line_num;
-            call_col_num = token_col_num(s);
+            call_col_num = s->token.col_num;
             if (call_type == FUNC_CALL_NEW) {
                 call_line_num = new_line_num;
                 call_col_num = new_col_num;
@@ -27906,7 +27962,7 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
 
             if (call_type == FUNC_CALL_NORMAL) {
             parse_func_call2:
-                emit_source_loc(s);
+                drop_member_loc(fd);
                 switch(opcode = get_prev_opcode(fd)) {
                 case OP_get_field:
                     /* keep the object on the stack */
@@ -28170,6 +28226,8 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
             if (next_token(s))
                 return -1;
         parse_property:
+            member_line_num = s->token.line_num;
+            member_col_num = s->token.col_num;
             if (s->token.val == TOK_PRIVATE_NAME) {
                 /* private class field */
                 if (get_prev_opcode(fd) == OP_get_super) {
@@ -28178,6 +28236,7 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
                 if (has_optional_chain) {
                     optional_chain_test(s, &optional_chaining_label, 1);
                 }
+                emit_member_loc(s, member_line_num, member_col_num);
                 emit_op(s, OP_scope_get_private_field);
                 emit_atom(s, s->token.u.ident.atom);
                 emit_u16(s, s->cur_func->scope_level);
@@ -28193,11 +28252,13 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
                     JS_FreeValue(s->ctx, val);
                     if (ret)
                         return -1;
+                    emit_member_loc(s, member_line_num, member_col_num);
                     emit_op(s, OP_get_super_value);
                 } else {
                     if (has_optional_chain) {
                         optional_chain_test(s, &optional_chaining_label, 1);
                     }
+                    emit_member_loc(s, member_line_num, member_col_num);
                     emit_op(s, OP_get_field);
                     emit_atom(s, s->token.u.ident.atom);
                 }
@@ -28207,7 +28268,9 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
         } else if (s->token.val == '[') {
             int prev_op;
 
-        parse_array_access:
+        parse_array_access: {
+            int line_num = s->token.line_num, col_num = s->token.col_num;
+
             prev_op = get_prev_opcode(fd);
             if (has_optional_chain) {
                 optional_chain_test(s, &optional_chaining_label, 1);
@@ -28218,11 +28281,13 @@ static __exception int js_parse_postfix_expr(JSParseState *s, int parse_flags)
                 return -1;
             if (js_parse_expect(s, ']'))
                 return -1;
+            emit_member_loc(s, line_num, col_num);
             if (prev_op == OP_get_super) {
                 emit_op(s, OP_get_super_value);
             } else {
                 emit_op(s, OP_get_array_el);
             }
+        }
         } else {
             break;
         }
@@ -28474,6 +28539,8 @@ static __exception int js_parse_expr_binary(JSParseState *s, int level,
                                             int parse_flags)
 {
     int op, opcode;
+    /* gake: as in k6, the operation is at its first operand */
+    int line_num = s->token.line_num, col_num = s->token.col_num;
 
     if (level == 0) {
         return js_parse_unary(s, PF_POW_ALLOWED);
@@ -28625,9 +28692,9 @@ static __exception int js_parse_expr_binary(JSParseState *s, int level,
         }
         if (next_token(s))
             return -1;
-        emit_source_loc(s);
         if (js_parse_expr_binary(s, level - 1, parse_flags))
             return -1;
+        emit_source_loc_at(s, line_num, col_num);
         emit_op(s, opcode);
     }
     return 0;
@@ -29917,6 +29984,7 @@ static __exception int js_parse_statement_or_decl(JSParseState *s,
     JSContext *ctx = s->ctx;
     JSAtom label_name;
     int tok;
+    int throw_line_num, throw_col_num; /* gake: as in k6, it is at itself */
 
     /* specific label handling */
     /* XXX: support multiple labels on loop statements */
@@ -29989,15 +30057,17 @@ static __exception int js_parse_statement_or_decl(JSParseState *s,
             goto fail;
         break;
     case TOK_THROW:
+        throw_line_num = s->token.line_num;
+        throw_col_num = s->token.col_num;
         if (next_token(s))
             goto fail;
         if (s->got_lf) {
             js_parse_error(s, "line terminator not allowed after throw");
             goto fail;
         }
-        emit_source_loc(s);
         if (js_parse_expr(s))
             goto fail;
+        emit_source_loc_at(s, throw_line_num, throw_col_num);
         emit_op(s, OP_throw);
         if (js_parse_expect_semi(s))
             goto fail;
@@ -33673,8 +33743,8 @@ static JSFunctionDef *js_new_function_def(JSContext *ctx,
     fd->body_scope = -1;
 
     fd->filename = JS_NewAtom(ctx, filename);
-    fd->line_num = line_num;
-    fd->col_num = col_num;
+    fd->line_num = fd->loc_line = line_num;
+    fd->col_num = fd->loc_col = col_num;
 
     js_dbuf_init(ctx, &fd->pc2line);
     //fd->pc2line_last_line_num = line_num;
@@ -38951,7 +39021,7 @@ static JSValue JS_EvalObject(JSContext *ctx, JSValueConst this_obj,
     str = JS_ToCStringLen(ctx, &len, val);
     if (!str)
         return JS_EXCEPTION;
-    ret = JS_EvalInternal(ctx, this_obj, str, len, "<input>", 1, flags, scope_idx);
+    ret = JS_EvalInternal(ctx, this_obj, str, len, "<eval>", 1, flags, scope_idx);
     JS_FreeCString(ctx, str);
     return ret;
 
@@ -43804,8 +43874,27 @@ static JSValue js_error_toString(JSContext *ctx, JSValueConst this_val,
     return JS_ConcatString(ctx, name, msg);
 }
 
+/* gake: see JS_SetStackText */
+static _Atomic(JSStackText *) js_stack_text;
+
+void JS_SetStackText(JSStackText *text)
+{
+    atomic_store(&js_stack_text, text);
+}
+
+JSValue *JS_ErrorFrames(JSValueConst error)
+{
+    JSObject *p;
+
+    if (JS_VALUE_GET_TAG(error) != JS_TAG_OBJECT)
+        return NULL;
+    p = JS_VALUE_GET_OBJ(error);
+    return p->class_id == JS_CLASS_ERROR ? &p->u.object_data : NULL;
+}
+
 static JSValue js_error_get_stack(JSContext *ctx, JSValueConst this_val)
 {
+    JSStackText *text = atomic_load(&js_stack_text);
     JSObject *p;
 
     if (JS_VALUE_GET_TAG(this_val) != JS_TAG_OBJECT)
@@ -43813,6 +43902,8 @@ static JSValue js_error_get_stack(JSContext *ctx, JSValueConst this_val)
     p = JS_VALUE_GET_OBJ(this_val);
     if (p->class_id != JS_CLASS_ERROR)
         return JS_UNDEFINED;
+    if (text && JS_IsString(p->u.object_data))
+        return text(ctx, this_val, p->u.object_data);
     return js_dup(p->u.object_data);
 }
 
@@ -50415,11 +50506,17 @@ static JSValue js_compile_regexp(JSContext *ctx, JSValueConst pattern,
         return JS_EXCEPTION;
     re_bytecode_buf = lre_compile(&re_bytecode_len, error_msg,
                                   sizeof(error_msg), str, len, re_flags, ctx);
-    JS_FreeCString(ctx, str);
     if (!re_bytecode_buf) {
-        JS_ThrowSyntaxError(ctx, "%s", error_msg);
+        size_t mark = strlen(RE2_ERROR);
+        if (!strncmp(error_msg, RE2_ERROR, mark))
+            JS_ThrowSyntaxError(ctx, "Invalid regular expression (re2): %s (error parsing regexp: %s)",
+                                str, error_msg + mark);
+        else
+            JS_ThrowSyntaxError(ctx, "%s", error_msg);
+        JS_FreeCString(ctx, str);
         return JS_EXCEPTION;
     }
+    JS_FreeCString(ctx, str);
 
     ret = js_new_string8_len(ctx, (void *)&re_bytecode_buf,
                              sizeof(re_bytecode_buf));

@@ -1454,6 +1454,11 @@ JS_EXTERN int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueCons
    if it does not know; `JSON.parse` then says it in its own words. */
 typedef size_t JSJSONErrorText(const char *buf, size_t buf_len, char *out, size_t out_size);
 JS_EXTERN void JS_SetJSONErrorText(JSJSONErrorText *text);
+/* gake: what the property `stack` of an error is, which has these frames */
+typedef JSValue JSStackText(JSContext *ctx, JSValueConst error, JSValueConst frames);
+JS_EXTERN void JS_SetStackText(JSStackText *text);
+/* gake: where these are, a text or `undefined`; NULL of what is no error */
+JS_EXTERN JSValue *JS_ErrorFrames(JSValueConst error);
 
 JS_EXTERN int JS_SetPropertyFunctionList(JSContext *ctx, JSValueConst obj,
                                           const JSCFunctionListEntry *tab,

@@ -171,10 +171,9 @@ let current = null;
 let agent = '';
 let version = '';
 
-const open = () => {
-    native.check();
-    if (current && native.isCurrent()) return current;
-    native.open();
+const open = (url) => {
+    if (!url && current && native.isCurrent()) return current;
+    native.open(url);
     const connection = new Connection();
     current = { connection, context: null, ready: null };
     const mine = current;
@@ -250,7 +249,27 @@ const browser = {
     },
 };
 const chromium = {
-    async connectOverCDP() {
-        throw goError('connectOverCDP: gake drives the Chromium that it starts, or the one that K6_BROWSER_WS_URL names');
+    async connectOverCDP(url) {
+        const failed = (why) => because('connecting to Chromium over CDP', why);
+        const text = String(url ?? '').trim();
+        if (!text) throw failed('WebSocket endpoint cannot be empty');
+        const [, scheme, host, port] = /^(?:([a-z][a-z0-9+.-]*):)?(?:\/\/(\[[^\]]*\]|[^/:?#]*)(?::(\d+))?)?/i.exec(text);
+        const invalid = (why) => failed(`invalid WebSocket endpoint ${quote(text)}: ${why}`);
+        if (!/^wss?$/i.test(scheme)) throw invalid(`scheme must be ws or wss, got ${quote(scheme ?? '')}`);
+        if (!host) throw invalid('host is missing');
+        if (current && native.isCurrent()) throw failed('the iteration drives a browser already');
+        try {
+            const why = await native.blocked(host.replace(/^\[|\]$/g, ''), Number(port || 80));
+            if (why) throw goError(why);
+            const state = open(text);
+            await ready(state);
+            const close = async () => {
+                await state.context?.close();
+                state.connection.isClosed = true;
+            };
+            return { ...browser, close };
+        } catch (error) {
+            throw failed(error);
+        }
     },
 };

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use gake_core::clock::Nanos;
 use gake_js::errors::go_error;
 use gake_js::value::{self, PAIR, given};
-use gake_script::user::{HeapCharge, throw_out_of_memory};
+use gake_script::user::{HeapCharge, frames, throw_out_of_memory};
 use rquickjs::function::{Opt, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
@@ -162,8 +162,8 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
 
 /// The script's location as ` at function (file:line)`; empty if unknown.
 fn location(ctx: &Ctx<'_>) -> String {
-    let stack = Exception::from_message(ctx.clone(), "").ok().and_then(|error| error.stack());
-    let stack = stack.unwrap_or_default();
+    let here = Exception::from_message(ctx.clone(), "");
+    let stack = here.map_or_else(|_| String::new(), |here| frames(here.as_object()));
     let frame = stack.lines().find(|line| line.contains(FILE)).map(str::trim);
     // Outside of functions, k6 writes only the file.
     let outside = frame.and_then(|frame| frame.strip_prefix("at <anonymous> ("));

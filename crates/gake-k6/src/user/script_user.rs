@@ -7,7 +7,8 @@ use std::sync::Arc;
 use gake_core::clock::Clock;
 use gake_js::value::{bytes, evaluate, truthy};
 use gake_script::user::{
-    Fiber, LazyList, Stacks, User, WaitError, explain_json, is_late, share_lists, within,
+    Fiber, LazyList, Stacks, User, WaitError, explain_json, is_late, share_lists, show_stacks,
+    within,
 };
 use gake_script::{Exception, ScriptError};
 use gake_wire::Client;
@@ -131,6 +132,7 @@ impl ScriptUser {
             own.into_iter().chain(LISTS)
         });
         explain_json(parse_error);
+        show_stacks(thrown::stack);
         let vu = Vu::new(parts);
         let modules = Modules::new(&vu);
         let memory = vu.test.settings().memory;
@@ -153,7 +155,7 @@ impl ScriptUser {
                 LoadError::Aborted(abort.reason)
             }
             None => {
-                let caught = thrown::caught(ctx, error);
+                let caught = thrown::rejected(ctx, error);
                 let unresolved = self.modules.unresolved(&caught);
                 unresolved.map_or(LoadError::Thrown(caught), LoadError::Unresolved)
             }
@@ -176,7 +178,7 @@ impl ScriptUser {
             result.map_err(thrown)?;
         }
         if let Some(reason) = self.user.rejections().first(ctx) {
-            return Err(LoadError::Rejected(thrown::caught(ctx, ctx.throw(reason))));
+            return Err(LoadError::Rejected(thrown::rejected(ctx, ctx.throw(reason))));
         }
         let exports = module.namespace().map_err(thrown)?;
         Ok(Persistent::save(ctx, exports))
@@ -296,6 +298,7 @@ impl ScriptUser {
                     return CallEnd::Ended;
                 }
                 let exception = match thrown {
+                    Some(value) if is_rejected.get() => thrown::rejected(ctx, ctx.throw(value)),
                     Some(value) => thrown::caught(ctx, ctx.throw(value)),
                     None => thrown::caught(ctx, error),
                 };

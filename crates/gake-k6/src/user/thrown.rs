@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use gake_js::errors::native_frame;
 use gake_script::Exception as Caught;
-use rquickjs::Ctx;
+use gake_script::user::take_frames;
+use rquickjs::{Coerced, Ctx, FromJs, Object};
 
 use super::loader::Modules;
 use crate::modules;
@@ -13,24 +13,50 @@ use crate::paths::{FILE, file_url};
 /// The exception that a script threw, or an error of the engine.
 pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
     if error.is_exception() {
-        let thrown = ctx.catch();
-        let native = native_frame(&thrown);
-        ctx.throw(thrown);
         let mut caught = Caught::caught(ctx);
-        let native = native.map(|native| format!("at {native} (native)"));
-        let modules = Modules::of(ctx).ok();
-        let own = |line: &str| frame(&original(modules.as_ref(), line));
-        let frames = native.into_iter().chain(caught.stack.lines().filter_map(own));
-        caught.stack = frames.collect::<Vec<_>>().join("\n");
+        let last = take_frames(ctx);
+        let frames = if caught.is_error { &caught.stack } else { &last };
+        caught.stack = shown(ctx, frames).join("\n");
         return caught;
     }
     let _ = ctx.catch();
     Caught { message: error.to_string(), ..Caught::default() }
 }
 
-/// A stack frame as k6 writes it: an anonymous function is only its location, a getter has the name
-/// of its property, a method of a gRPC client is one of Go. Other functions of k6's own modules have
-/// no frame.
+/// As [`caught`], of init code or a rejected promise: only an error has a stack.
+pub(super) fn rejected(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
+    let _ = take_frames(ctx);
+    caught(ctx, error)
+}
+
+/// `error.stack` as k6 has it, but for the offsets of instructions.
+pub(super) fn stack(error: &Object<'_>, frames: &str) -> String {
+    let ctx = error.ctx();
+    let text = Coerced::<String>::from_js(ctx, error.clone().into_value());
+    let mut stack = text.map_or_else(
+        |_| {
+            // Its toString threw.
+            let _ = ctx.catch();
+            String::new()
+        },
+        |text| text.0,
+    );
+    stack.push('\n');
+    for frame in shown(ctx, frames) {
+        stack.extend(["\t", frame.as_str(), "\n"]);
+    }
+    stack
+}
+
+/// The frames of a stack as k6 writes them.
+fn shown(ctx: &Ctx<'_>, frames: &str) -> Vec<String> {
+    let modules = Modules::of(ctx).ok();
+    frames.lines().filter_map(|line| frame(&original(modules.as_ref(), line))).collect()
+}
+
+/// A stack frame as k6 writes it: an anonymous function is only its location, an accessor has the
+/// name of its property, a method of a gRPC client is one of Go. Other functions of k6's own
+/// modules have no frame.
 fn frame(line: &str) -> Option<String> {
     const CLIENT: [&str; 5] = ["load", "loadProtoset", "connect", "invoke", "healthCheck"];
     if line.contains("(eval_script:") {
@@ -41,10 +67,12 @@ fn frame(line: &str) -> Option<String> {
         return is_method.then(|| "at reflect.methodValueCall (native)".to_owned());
     }
     let line = &escaped_frame(line);
-    let location = line.trim().strip_prefix("at <anonymous> (").and_then(|at| at.strip_suffix(')'));
-    Some(match location.filter(|location| location.contains("://")) {
+    let mut nameless = ["at <anonymous> (", "at <eval> ("].into_iter();
+    let location = nameless.find_map(|start| line.trim().strip_prefix(start));
+    let location = location.and_then(|at| at.strip_suffix(')'));
+    Some(match location.filter(|location| location.contains(':')) {
         Some(location) => format!("at {location}"),
-        None => line.trim().replacen("at get ", "at ", 1),
+        None => line.trim().replacen("at get ", "at ", 1).replacen("at set ", "at ", 1),
     })
 }
 

@@ -16,6 +16,11 @@ mod carried;
 #[cfg(not(patched_quickjs))]
 #[path = "not_carried.rs"]
 mod carried;
+#[cfg(patched_quickjs)]
+mod error_frames;
+#[cfg(not(patched_quickjs))]
+#[path = "own_error_frames.rs"]
+mod error_frames;
 mod fiber;
 mod heap;
 #[cfg(patched_quickjs)]
@@ -41,6 +46,7 @@ use rquickjs::{Context, Ctx, Runtime, qjs};
 pub use aside::{aside, aside_above};
 pub use builtins::{Builtins, add_builtins};
 pub use carried::{CARRIES_STATE, CarriedState, bound, carry};
+pub use error_frames::{StackText, frames, set_frames, show_stacks, take_frames};
 pub use fiber::{Fiber, WaitError, give_way, is_late, wait, wait_long, within, yield_once};
 pub use heap::{HeapCharge, throw_out_of_memory};
 pub use json::{WhyNotJson, explain_json};

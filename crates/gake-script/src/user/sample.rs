@@ -8,9 +8,10 @@
 
 use std::cell::Cell;
 
-use rquickjs::Ctx;
+use rquickjs::{Ctx, Exception};
 
 use super::User;
+use super::error_frames::frames;
 use super::fiber::give_way;
 
 /// Calls and branches between samples, a constant of QuickJS.
@@ -25,16 +26,16 @@ impl User {
         let context = self.with(|ctx| ctx.as_raw());
         let is_sampling = Cell::new(false);
         let handler = move || {
-            // The script may have replaced Error by an endless function.
+            // The script may have set an endless Error.prepareStackTrace.
             if is_sampling.replace(true) {
                 return give_way();
             }
             // SAFETY: the handler is called while the context runs a script, so it is alive and
             // locked; QuickJS allows handlers to run scripts.
             let ctx = unsafe { Ctx::from_raw(context) };
-            match ctx.eval::<String, _>("new Error().stack") {
-                Ok(stack) => sampler(&stack),
-                // Error was replaced, or memory is full.
+            match Exception::from_message(ctx.clone(), "") {
+                Ok(error) => sampler(&frames(error.as_object())),
+                // Memory is full.
                 Err(_) => drop(ctx.catch()),
             }
             drop(ctx);

@@ -179,17 +179,32 @@ fn a_browser_that_runs_already_is_used() {
         start(command(env!("CARGO_BIN_EXE_gake")).args(args).env("K6_BROWSER_WS_URL", remote))
             .wait()
     };
-    let ran = run(&url.unwrap());
+    let url = url.unwrap();
+    let ran = run(&url);
     assert_eq!(ran.stderr.matches("msg=Login").count(), 4, "{ran:?}");
+    let script = "import { chromium } from 'k6/browser';
+        export default async () => {
+            const connected = await chromium.connectOverCDP(__ENV.CDP);
+            const page = await connected.newPage();
+            await page.goto(__ENV.URL + '/login');
+            console.log(await page.title());
+            await connected.close();
+            await chromium.connectOverCDP('').catch((error) => console.log(String(error)));
+        };";
+    let connecting = folder.path().join("connecting.js");
+    fs::write(&connecting, script).unwrap();
+    let (cdp, script) = (format!("CDP={url}"), connecting.to_str().unwrap());
+    let args = ["as", "k6", "run", "-i", "2", "-e", &variable, "-e", &cdp, script];
+    let connected = crate::support::ran(&args);
+    assert_eq!(connected.stderr.matches("msg=Login").count(), 2, "{connected:?}");
+    let refused = "connecting to Chromium over CDP: WebSocket endpoint cannot be empty";
+    assert_eq!(connected.stderr.matches(refused).count(), 2, "{connected:?}");
     // It runs without its users, too.
     assert!(chromium.try_wait().unwrap().is_none());
     chromium.kill().unwrap();
     chromium.wait().unwrap();
     let refused = run("ws://127.0.0.1:9/devtools");
-    assert!(
-        refused.stderr.contains("K6_BROWSER_WS_URL: ws://127.0.0.1:9/devtools: "),
-        "{refused:?}"
-    );
+    assert!(refused.stderr.contains("the Chromium at ws://127.0.0.1:9/devtools: "), "{refused:?}");
 }
 
 /// The processes that have `text` in their command line.
