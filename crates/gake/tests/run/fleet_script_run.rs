@@ -160,7 +160,8 @@ fn several_scripts_and_plain_scenarios_run_beside_each_other() {
         start(with(&nats, TOKEN, &line).current_dir(folder.path())).wait()
     };
     let ran = run(&[]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // 3 when the machine was too busy for the figures to be believed.
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     let routes = lab.stats().routes;
     let counted = ["/fast", "/delay", "/status"].map(|route| routes[route]);
     // Each `teardown` runs once, here.

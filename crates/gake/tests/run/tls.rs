@@ -73,7 +73,7 @@ fn share(json: &Json, name: &str) -> (u64, u64) {
 fn early(lab: LabConfig, http: &[&str], load: &str, requests: u64) -> Json {
     let lab = lab_with(LabConfig { tls: true, early_data: true, ..lab });
     let url = format!("https://{}/fast", lab.addr());
-    let flags = ["-k", "--no-keepalive", "--tls-early-data", &url];
+    let flags = ["-k", "--no-keepalive", "--tls-early-data", "--no-probe", &url];
     let json = run(&[&flags[..], http, &words(load)].concat());
     // Rejected early data is sent again, and counts once on both sides.
     for outcome in ["sent", "ok", "written"] {
