@@ -14,37 +14,32 @@ use crate::exact;
 use crate::plan::{Stage, UserStage};
 use crate::schedule::Process;
 
-// Boxed: strategies within strategies are types that take a minute to compile.
-fn time() -> BoxedStrategy<Duration> {
+fn time() -> impl Strategy<Value = Duration> {
     let longest = 366 * 86_400_000_000_000u64;
     prop_oneof![
         (1u64..100_000).prop_map(Duration::from_millis),
         (1..longest).prop_map(Duration::from_nanos),
     ]
-    .boxed()
 }
 
-fn rate() -> BoxedStrategy<f64> {
-    prop_oneof![(1u32..100_000).prop_map(f64::from), 1e-6..1e7].boxed()
+fn rate() -> impl Strategy<Value = f64> {
+    prop_oneof![(1u32..100_000).prop_map(f64::from), 1e-6..1e7]
 }
 
-fn text() -> BoxedStrategy<String> {
-    "[a-z0-9 '\"\\\\#=č/-]{1,12}"
-        .prop_filter("a name is not blank", |text| !text.trim().is_empty())
-        .boxed()
+fn text() -> impl Strategy<Value = String> {
+    "[a-z0-9 '\"\\\\#=č/-]{1,12}".prop_filter("a name is not blank", |text| !text.trim().is_empty())
 }
 
-fn process() -> BoxedStrategy<Process> {
+fn process() -> impl Strategy<Value = Process> {
     prop_oneof![
         Just(Process::Uniform),
         Just(Process::Poisson),
         (1u64..50, 0u64..10_000_000_000)
             .prop_map(|(size, jitter)| Process::Bursts { size, jitter }),
     ]
-    .boxed()
 }
 
-fn stages() -> BoxedStrategy<Vec<Stage>> {
+fn stages() -> impl Strategy<Value = Vec<Stage>> {
     let stage =
         (rate(), rate(), time()).prop_map(|(from, to, duration)| Stage { from, to, duration });
     prop_oneof![
@@ -52,16 +47,15 @@ fn stages() -> BoxedStrategy<Vec<Stage>> {
         (rate(), time()).prop_map(|(rate, time)| vec![Stage::step(rate, time)]),
         rate().prop_map(|rate| vec![Stage::step(rate, Duration::MAX)]),
     ]
-    .boxed()
 }
 
-fn user_stages() -> BoxedStrategy<Vec<UserStage>> {
+fn user_stages() -> impl Strategy<Value = Vec<UserStage>> {
     let stage = (0usize..500, 1usize..500, time());
-    vec(stage.prop_map(|(from, to, duration)| UserStage { from, to, duration }), 1..5).boxed()
+    vec(stage.prop_map(|(from, to, duration)| UserStage { from, to, duration }), 1..5)
 }
 
 /// A load, with its duration and number of arrivals if they are set separately.
-fn load() -> BoxedStrategy<(Load, Option<Duration>, Option<u64>)> {
+fn load() -> impl Strategy<Value = (Load, Option<Duration>, Option<u64>)> {
     let count = || 1u64..1_000_000;
     let users = || 1usize..100_000;
     let think = || prop_oneof![Just(Duration::ZERO), time()];
@@ -100,24 +94,22 @@ fn load() -> BoxedStrategy<(Load, Option<Duration>, Option<u64>)> {
             None
         )),
     ]
-    .boxed()
 }
 
-fn body() -> BoxedStrategy<BodySpec> {
+fn body() -> impl Strategy<Value = BodySpec> {
     prop_oneof![
         text().prop_map(|text| BodySpec::text(&text)),
         vec(any::<u8>(), 0..20).prop_map(|bytes| BodySpec::Bytes(bytes.into())),
         text().prop_map(|path| BodySpec::File(path.into())),
     ]
-    .boxed()
 }
 
-fn headers() -> BoxedStrategy<Vec<(String, String)>> {
+fn headers() -> impl Strategy<Value = Vec<(String, String)>> {
     let header = ("[A-Za-z-]{1,10}", "[!-~]{0,10}");
-    vec(header.prop_map(|(name, value)| (name, value)), 0..3).boxed()
+    vec(header.prop_map(|(name, value)| (name, value)), 0..3)
 }
 
-fn source() -> BoxedStrategy<RequestSource> {
+fn source() -> impl Strategy<Value = RequestSource> {
     let request = (of(text()), of("[A-Z]{3}"), text(), headers(), of(body()), 1u32..9).prop_map(
         |(name, method, url, headers, body, weight)| RequestSpec {
             name,
@@ -142,10 +134,9 @@ fn source() -> BoxedStrategy<RequestSource> {
             .prop_map(|(url, path)| RequestSource::Rows(RowsSpec { url, path: path.into() })),
         script,
     ]
-    .boxed()
 }
 
-fn scenario() -> BoxedStrategy<ScenarioSpec> {
+fn scenario() -> impl Strategy<Value = ScenarioSpec> {
     let overflow = prop_oneof![
         Just(Overflow::Wait),
         Just(Overflow::Drop),
@@ -156,136 +147,119 @@ fn scenario() -> BoxedStrategy<ScenarioSpec> {
     let tags = proptest::collection::btree_map("[a-z]{1,5}", text(), 0..3);
     let how = (text(), source(), request, load(), overflow);
     let bounds = (1usize..9_000, 1usize..9_000, of(time()), of(time()), tags);
-    (how, bounds)
-        .prop_map(|((name, source, request, load, overflow), bounds)| {
-            let (connections, in_flight, start, graceful_stop, tags) = bounds;
-            let (load, duration, requests) = load;
-            let mut spec = ScenarioSpec::new(source, load);
-            if spec.load.is_open() {
-                (spec.connections, spec.max_in_flight, spec.overflow) =
-                    (connections, in_flight, overflow);
-            }
-            let graceful_stop = graceful_stop.unwrap_or(spec.graceful_stop);
-            let (start, tags) = (start.unwrap_or_default(), tags.into_iter().collect());
-            let expect = "2xx,404".parse().unwrap();
-            // A script determines its own requests.
-            let is_script = matches!(spec.source, RequestSource::Script(_));
-            let request = if is_script { RequestDefaults::default() } else { request };
-            ScenarioSpec {
-                name,
-                request,
-                duration,
-                requests,
-                graceful_stop,
-                start,
-                tags,
-                expect,
-                expect_body: (!is_script).then(|| "json:ok=true".to_owned()),
-                body_errors: true,
-                ..spec
-            }
-        })
-        .boxed()
+    (how, bounds).prop_map(|((name, source, request, load, overflow), bounds)| {
+        let (connections, in_flight, start, graceful_stop, tags) = bounds;
+        let (load, duration, requests) = load;
+        let mut spec = ScenarioSpec::new(source, load);
+        if spec.load.is_open() {
+            (spec.connections, spec.max_in_flight, spec.overflow) =
+                (connections, in_flight, overflow);
+        }
+        let graceful_stop = graceful_stop.unwrap_or(spec.graceful_stop);
+        let (start, tags) = (start.unwrap_or_default(), tags.into_iter().collect());
+        let expect = "2xx,404".parse().unwrap();
+        // A script determines its own requests.
+        let is_script = matches!(spec.source, RequestSource::Script(_));
+        let request = if is_script { RequestDefaults::default() } else { request };
+        ScenarioSpec {
+            name,
+            request,
+            duration,
+            requests,
+            graceful_stop,
+            start,
+            tags,
+            expect,
+            expect_body: (!is_script).then(|| "json:ok=true".to_owned()),
+            body_errors: true,
+            ..spec
+        }
+    })
 }
 
-fn connection() -> BoxedStrategy<ConnectionSpec> {
+fn connection() -> impl Strategy<Value = ConnectionSpec> {
     let keep = of((any::<u32>(), of(0usize..9_999)));
     let family = of(prop_oneof![Just(IpFamily::Ipv4), Just(IpFamily::PreferIpv6)]);
     let bounds = (time(), time(), of(time()), any::<bool>(), 0u32..20, of(rate()));
     let ways = (0usize..99, of(0usize..99), vec(text(), 0..3), of(text()), family, keep);
-    (bounds, ways)
-        .prop_map(|(bounds, ways)| {
-            let (
-                connect_timeout,
-                timeout,
-                first_byte_timeout,
-                keepalive,
-                max_redirects,
-                connect_rate,
-            ) = bounds;
-            let (idle_connections, max_idle, rules, socket, family, keep) = ways;
-            let http = match (keepalive, max_redirects % 3) {
-                (false, _) => HttpVersion::Http10,
-                (true, 0) => HttpVersion::Http11,
-                (true, 1) => HttpVersion::Http2,
-                (true, _) => HttpVersion::Auto,
-            };
-            ConnectionSpec {
-                timeout,
-                connect_timeout,
-                first_byte_timeout,
-                keepalive,
-                max_redirects,
-                connect_rate,
-                idle_connections,
-                max_idle,
-                http,
-                streams: max_idle.filter(|streams| *streams > 0 && http.is_multiplexed()),
-                stream_window: http.is_multiplexed().then_some(max_redirects + 1),
-                connection_window: http.is_multiplexed().then_some(max_redirects + 65_535),
-                sources: rules.clone(),
-                resolve: rules.clone(),
-                connect_to: rules,
-                dns_ttl: first_byte_timeout,
-                first_address: keepalive,
-                // Exclusive with a Unix socket.
-                proxy: socket.is_none().then(|| "http://127.0.0.1:3128".to_owned()),
-                unix_socket: socket.map(PathBuf::from),
-                family,
-                keep_answers: keep.map(|(answers, _)| answers.into()),
-                keep_body_bytes: keep.and_then(|(_, bytes)| bytes),
-            }
-        })
-        .boxed()
+    (bounds, ways).prop_map(|(bounds, ways)| {
+        let (connect_timeout, timeout, first_byte_timeout, keepalive, max_redirects, connect_rate) =
+            bounds;
+        let (idle_connections, max_idle, rules, socket, family, keep) = ways;
+        let http = match (keepalive, max_redirects % 3) {
+            (false, _) => HttpVersion::Http10,
+            (true, 0) => HttpVersion::Http11,
+            (true, 1) => HttpVersion::Http2,
+            (true, _) => HttpVersion::Auto,
+        };
+        ConnectionSpec {
+            timeout,
+            connect_timeout,
+            first_byte_timeout,
+            keepalive,
+            max_redirects,
+            connect_rate,
+            idle_connections,
+            max_idle,
+            http,
+            streams: max_idle.filter(|streams| *streams > 0 && http.is_multiplexed()),
+            stream_window: http.is_multiplexed().then_some(max_redirects + 1),
+            connection_window: http.is_multiplexed().then_some(max_redirects + 65_535),
+            sources: rules.clone(),
+            resolve: rules.clone(),
+            connect_to: rules,
+            dns_ttl: first_byte_timeout,
+            first_address: keepalive,
+            // Exclusive with a Unix socket.
+            proxy: socket.is_none().then(|| "http://127.0.0.1:3128".to_owned()),
+            unix_socket: socket.map(PathBuf::from),
+            family,
+            keep_answers: keep.map(|(answers, _)| answers.into()),
+            keep_body_bytes: keep.and_then(|(_, bytes)| bytes),
+        }
+    })
 }
 
-fn series() -> BoxedStrategy<usize> {
-    prop_oneof![Just(MAX_SERIES), 1..=SERIES_MAX].boxed()
+fn series() -> impl Strategy<Value = usize> {
+    prop_oneof![Just(MAX_SERIES), 1..=SERIES_MAX]
 }
 
-fn run() -> BoxedStrategy<RunSpec> {
+fn run() -> impl Strategy<Value = RunSpec> {
     let rest = (of(text()), of(1usize..64), any::<bool>(), any::<u64>(), of(time()), series());
-    (vec(scenario(), 1..4), connection(), rest, vec(text(), 0..3))
-        .prop_map(
-            |(
-                mut scenarios,
+    (vec(scenario(), 1..4), connection(), rest, vec(text(), 0..3)).prop_map(
+        |(mut scenarios, connection, (name, threads, spin, seed, warmup, max_series), texts)| {
+            for (i, scenario) in scenarios.iter_mut().enumerate() {
+                scenario.name = format!("{i}{}", scenario.name);
+            }
+            let tls = TlsSpec {
+                insecure: spin,
+                ca_certificates: texts.iter().map(PathBuf::from).collect(),
+                certificate: name.clone().map(PathBuf::from),
+                key: None,
+                session_tickets: spin,
+                early_data: false,
+                min_version: spin.then_some(TlsVersion::Tls12),
+                max_version: spin.then_some(TlsVersion::Tls13),
+                ciphers: texts.clone(),
+                ech: name.clone().map(PathBuf::from),
+                key_log: name.clone().map(PathBuf::from),
+            };
+            RunSpec {
+                name,
+                threads,
+                spin: spin && scenarios.iter().any(|scenario| scenario.load.is_open()),
+                seed,
+                warmup: warmup.unwrap_or_default(),
                 connection,
-                (name, threads, spin, seed, warmup, max_series),
-                texts,
-            )| {
-                for (i, scenario) in scenarios.iter_mut().enumerate() {
-                    scenario.name = format!("{i}{}", scenario.name);
-                }
-                let tls = TlsSpec {
-                    insecure: spin,
-                    ca_certificates: texts.iter().map(PathBuf::from).collect(),
-                    certificate: name.clone().map(PathBuf::from),
-                    key: None,
-                    session_tickets: spin,
-                    early_data: false,
-                    min_version: spin.then_some(TlsVersion::Tls12),
-                    max_version: spin.then_some(TlsVersion::Tls13),
-                    ciphers: texts.clone(),
-                    ech: name.clone().map(PathBuf::from),
-                    key_log: name.clone().map(PathBuf::from),
-                };
-                RunSpec {
-                    name,
-                    threads,
-                    spin: spin && scenarios.iter().any(|scenario| scenario.load.is_open()),
-                    seed,
-                    warmup: warmup.unwrap_or_default(),
-                    connection,
-                    tls,
-                    abort: !texts.is_empty(),
-                    max_series,
-                    objectives: texts.clone(),
-                    watch: texts,
-                    scenarios,
-                }
-            },
-        )
-        .boxed()
+                tls,
+                abort: !texts.is_empty(),
+                max_series,
+                objectives: texts.clone(),
+                watch: texts,
+                scenarios,
+            }
+        },
+    )
 }
 
 proptest! {
