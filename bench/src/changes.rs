@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use xtask::workspace;
 
+use super::stats::median;
+
 /// Smaller changes are chance.
 const CHANCE: f64 = 0.10;
 
@@ -54,18 +56,15 @@ pub fn main(args: &[String]) -> Result<()> {
 /// Prints the changes in each table of a report since the first of `earlier` with that table.
 fn compare(newest: &Path, earlier: &[PathBuf]) -> Result<()> {
     println!("{}", newest.display());
+    let mut old = Vec::new();
+    for path in earlier {
+        old.extend(tables(&read(path)?).into_iter().map(|table| (path, table)));
+    }
     let mut unmatched = Vec::new();
     for table in tables(&read(newest)?) {
-        let mut found = None;
-        for path in earlier {
-            let old = tables(&read(path)?).into_iter().find(|old| old.heading == table.heading);
-            if let Some(old) = old {
-                found = Some((path, old));
-                break;
-            }
-        }
-        match found {
-            Some((path, old)) => print(&table, &old, path),
+        let same = |old: &&(&PathBuf, Table)| old.1.heading == table.heading;
+        match old.iter().find(same) {
+            Some((path, old)) => print(&table, old, path),
             None => unmatched.push(table.heading),
         }
     }
@@ -113,7 +112,8 @@ fn changes(old: &Table, new: &Table) -> Vec<Change> {
         };
         let peers = new.rows.iter().filter(|(row, _)| has_rows && !is_gake(row));
         let peers = peers.filter_map(|(row, _)| ratio(row)).map(|(old, new)| new / old);
-        let host = median(peers.collect()).unwrap_or(1.0);
+        let peers: Vec<f64> = peers.collect();
+        let host = if peers.is_empty() { 1.0 } else { median(&peers) };
         for (row, _) in new.rows.iter().filter(|(row, _)| !has_rows || is_gake(row)) {
             let Some((old, new_value)) = ratio(row) else { continue };
             let factor = new_value / old / host;
@@ -137,11 +137,6 @@ fn is_gake(row: &str) -> bool {
 fn value(table: &Table, row: &str, column: usize) -> Option<f64> {
     let (_, values) = table.rows.iter().find(|(name, _)| name == row)?;
     *values.get(column)?
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 /// The tables of a report. A heading has a colon and no indentation, cells are two blanks apart.

@@ -71,7 +71,7 @@ fn c_tools(target: &Target) -> Result<Option<CTools>> {
         let variable = format!("CC_{}", target.triple.replace('-', "_"));
         return match std::env::var_os(&variable) {
             Some(_) => Ok(None),
-            None => zig(target).map(Some),
+            None => zig(target, &variable).map(Some),
         };
     }
     if gake_testkit::find("musl-gcc").is_none() {
@@ -84,13 +84,12 @@ fn c_tools(target: &Target) -> Result<Option<CTools>> {
 }
 
 /// The C compiler of Zig as PyPI has it, by scripts that cargo can start.
-fn zig(target: &Target) -> Result<CTools> {
+fn zig(target: &Target, variable: &str) -> Result<CTools> {
     if output("python3", &["-m", "ziglang", "version"]).is_err() {
         bail!(
             "the C parts (aws-lc, mimalloc, QuickJS) need a compiler for {}: pip install ziglang, \
-             or set CC_{} to another one",
-            target.triple,
-            target.triple.replace('-', "_")
+             or set {variable} to another one",
+            target.triple
         );
     }
     let folder = workspace::target_dir()?.join("zig").join(&target.triple);

@@ -6,10 +6,8 @@ use gake_core::record::{LatencyMetric, Run};
 use crate::saturation::Saturation;
 use crate::stats::{generator_is_busy, mean_in_flight, per_second, share};
 use crate::together::group_size;
-use crate::unloaded::Unloaded;
+use crate::unloaded::{EXCESS_MIN, Unloaded};
 
-/// The median response must exceed this; less is noise.
-const EXCESS_MIN: f64 = 1e6;
 /// Responses needed to judge a queue.
 const RESPONSES_MIN: u64 = 100;
 /// Failures are no service.

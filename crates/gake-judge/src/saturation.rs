@@ -227,12 +227,12 @@ mod tests {
     use expect_test::expect;
     use gake_core::clock::SECOND;
     use gake_core::random::SplitMix64;
-    use gake_core::record::{Counts, GaugeReading, LevelUnit, MACHINE, PROBE, Series};
+    use gake_core::record::{Counts, LevelUnit, MACHINE, PROBE, Series};
 
     use super::*;
     use crate::probe::probe_after;
     use crate::simulation::open_loop;
-    use crate::testing::{MS, RunBuilder};
+    use crate::testing::{MS, RunBuilder, watch};
     use crate::validity;
 
     /// A run of 8 s at 260/s with these completions and medians in each second.
@@ -295,15 +295,7 @@ mod tests {
         (0..10 * end).for_each(|tenth| series.push_tenth(point(tenth, SECOND / 10)));
         (0..end).for_each(|second| series.push(point(second, SECOND)));
         run.series = series;
-        for _ in 0..5 {
-            let reading = GaugeReading {
-                source: MACHINE.to_owned(),
-                name: PROBE.to_owned(),
-                unit: LevelUnit::Seconds,
-                value: alone,
-            };
-            run.watched.add(9 * SECOND, &[reading]);
-        }
+        watch(&mut run, MACHINE, PROBE, LevelUnit::Seconds, &[alone; 5]);
         run
     }
 

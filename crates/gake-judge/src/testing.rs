@@ -6,8 +6,8 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{ExpectedStatus, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Counts, Exchange, ExchangeEnd, Fault, Generator, Outcome, ResponseSummary, Run, RunEnd, Series,
-    Tally, WatchRecord,
+    Counts, Exchange, ExchangeEnd, Fault, GaugeReading, Generator, LevelUnit, Outcome,
+    ResponseSummary, Run, RunEnd, Series, Tally, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::Arrival;
@@ -175,4 +175,13 @@ fn plan(load: Load, labels: Vec<String>) -> Plan {
 /// 1,000 requests a second for 10 s, with responses in about 5 ms over a few connections.
 pub(crate) fn healthy() -> Run {
     RunBuilder::of(9_000, 5 * MS).more(990, 8 * MS).connects(10, MS / 2).run()
+}
+
+/// Adds readings of a source, a second apart.
+pub(crate) fn watch(run: &mut Run, source: &str, name: &str, unit: LevelUnit, values: &[f64]) {
+    for (second, value) in values.iter().enumerate() {
+        let (source, name) = (source.to_owned(), name.to_owned());
+        let reading = GaugeReading { source, name, unit, value: *value };
+        run.watched.add(second as u64 * SECOND, &[reading]);
+    }
 }

@@ -17,7 +17,7 @@ const FACTOR_MEDIAN: f64 = 1.3;
 const FACTOR_MEAN: f64 = 1.5;
 /// Below this factor of the medians nothing waits.
 const NO_WAIT: f64 = 1.15;
-const EXCESS_MIN: f64 = 1e6;
+pub(crate) const EXCESS_MIN: f64 = 1e6;
 /// The mean share of the responses under load that took longer than a request of the probe: 0.5 if
 /// the load makes no difference. Of n requests it then has a standard deviation of about
 /// 1/√(12n) (Mann and Whitney).

@@ -9,8 +9,7 @@ use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::{PlanLoad, Stage, WorkKind};
 use gake_core::record::{
-    Counts, Fault, GaugeReading, LevelUnit, MACHINE, PROBE, Phase, Run, Series, SeriesPoint,
-    TcpSample,
+    Counts, Fault, LevelUnit, MACHINE, PROBE, Phase, Run, Series, SeriesPoint, TcpSample,
 };
 use gake_core::schedule::Process;
 
@@ -18,7 +17,7 @@ use super::facts::RunFacts;
 use super::syns::SynLosses;
 use super::*;
 use crate::objective;
-use crate::testing::{MS, RunBuilder, answered, healthy};
+use crate::testing::{MS, RunBuilder, answered, healthy, watch};
 use crate::{PROBE_GROUP, PROBE_TOGETHER};
 
 fn ids(run: &Run) -> Vec<&'static str> {
@@ -36,15 +35,6 @@ fn missed(text: &str, value: f64) -> Evaluation {
         unit: objective::ValueUnit::Nanoseconds,
         met: false,
         problem: None,
-    }
-}
-
-/// Adds readings of a source, a second apart.
-fn watch(run: &mut Run, source: &str, name: &str, unit: LevelUnit, values: &[f64]) {
-    for (second, value) in values.iter().enumerate() {
-        let (source, name) = (source.to_owned(), name.to_owned());
-        let reading = GaugeReading { source, name, unit, value: *value };
-        run.watched.add(second as u64 * SECOND, &[reading]);
     }
 }
 
