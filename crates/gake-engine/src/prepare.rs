@@ -21,7 +21,7 @@ use crate::handover;
 use crate::log::LogSender;
 use crate::message::{Message, WorkerContext};
 use crate::rate::RateHandle;
-use crate::scenario::{ScenarioAssignment, roomy_tally};
+use crate::scenario::ScenarioAssignment;
 use crate::takeover::{ScenarioWorkers, Takeover};
 use crate::usage::MemoryPeak;
 use crate::watchdog::Watchdog;
@@ -30,9 +30,6 @@ use crate::worker_tables::WorkerTables;
 
 /// Seconds of intervals in the channel; beyond that, workers accumulate.
 const SECONDS_WAITING: usize = 4;
-
-/// Spare tallies of a scenario and worker: enough until the receiver returns the first.
-const SPARES: usize = 3;
 
 /// Yields to other tasks at the end of a worker; each runs up to 16 of them.
 const LAST_TURNS: usize = 64;
@@ -163,13 +160,6 @@ impl PreparedRun {
         for epoch in self.epochs {
             // The receiver notices a dead worker by its missing end.
             let _ = epoch.send(());
-        }
-        // On this thread and only now, since mapping their memory would delay the first arrivals.
-        for spares in &self.running.spares {
-            for plan in self.plan.scenarios() {
-                let made = std::iter::repeat_with(|| roomy_tally(plan)).take(SPARES);
-                made.for_each(|tally| drop(spares.send(tally)));
-            }
         }
         self.running
     }

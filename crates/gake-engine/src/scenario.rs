@@ -23,8 +23,11 @@ use crate::timer::Timer;
 use crate::worker_users::WorkerUsers;
 use crate::{closed, open};
 
+/// Spare tallies of a scenario, made before the epoch: enough until the receiver returns the first.
+const SPARES: usize = 3;
+
 /// An empty tally with memory for the usual latencies.
-pub(crate) fn roomy_tally(plan: &Plan) -> Tally {
+fn roomy_tally(plan: &Plan) -> Tally {
     let mut tally = Tally::new(plan.labels.len());
     tally.make_room();
     tally
@@ -87,7 +90,7 @@ impl<F: Factory + 'static> Scenario<F> {
         let log = common.log.as_ref().map(|log| Box::new(LogHandle(Rc::clone(log))) as _);
         let recorder = Recorder::new(plan.expect.clone(), warmup_end, plan.labels.len(), log)
             .with_max_series(plan.max_series);
-        // Map memory for the first interval before the epoch.
+        // Map memory for the first seconds before the epoch.
         drop(recorder.take(roomy_tally(&plan)));
         let timers = (common.timer.clone(), common.chores.clone());
         let shared =
@@ -104,6 +107,11 @@ impl<F: Factory + 'static> Scenario<F> {
         });
         let revised = RefCell::new(Some(revised));
         Ok(Self { number, plan, seed, start, shared, lanes, users, revised, factory })
+    }
+
+    /// Tallies to use until the receiver has returned some.
+    pub(crate) fn spares(&self) -> impl Iterator<Item = Tally> {
+        std::iter::repeat_with(|| roomy_tally(&self.plan)).take(SPARES)
     }
 
     /// Called shortly before the epoch.

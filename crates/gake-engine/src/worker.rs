@@ -71,6 +71,7 @@ impl<F: Factory + 'static> Worker<F> {
             log,
             worker,
             messages,
+            made: RefCell::new(scenarios.iter().flat_map(|one| one.spares()).collect()),
             scenarios,
             spares,
             usage: RefCell::new(ThreadUsage::new()),
@@ -126,8 +127,9 @@ struct Reporter<F: Factory> {
     log: Option<Rc<WorkerLog>>,
     worker: usize,
     messages: SyncSender<Message>,
-    /// Tallies made at the start, and those returned by the receiver.
+    /// Tallies returned by the receiver, and those made before the epoch.
     spares: Receiver<Tally>,
+    made: RefCell<Vec<Tally>>,
     usage: RefCell<ThreadUsage>,
     memory: MemoryPeak,
     /// The last second at whose end memory was sampled.
@@ -152,7 +154,8 @@ async fn report_regularly<F: Factory + 'static>(reporter: Rc<Reporter<F>>) {
 impl<F: Factory + 'static> Reporter<F> {
     /// An empty tally, reused if possible.
     fn spare(&self) -> Tally {
-        self.spares.try_recv().unwrap_or_default()
+        let given_back = self.spares.try_recv().ok();
+        given_back.or_else(|| self.made.borrow_mut().pop()).unwrap_or_default()
     }
 
     /// Samples the memory of the process: in one worker each second, and in all at their end,

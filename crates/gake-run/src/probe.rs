@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::{Plan, PlanLoad, WorkKind};
+use gake_core::plan::{Plan, PlanLoad, Stage, WorkKind};
 use gake_core::record::{
     GaugeReading, LatencyMetric, LevelUnit, MACHINE, PROBE, PROBE_DELAY, Run, RunEnd, RunEvent,
 };
+use gake_core::schedule::Process;
 use gake_judge::unloaded::Unloaded;
 use gake_judge::{PROBE_GROUP, PROBE_TOGETHER};
 
@@ -44,17 +45,13 @@ impl ResolvedRun {
         std::thread::sleep(Duration::from_nanos(after));
         let fastest = Duration::from_nanos(run.tally.latency.response().min());
         let time = (fastest * (REQUESTS_MIN as u32 + 1)).clamp(TIME, TIME_MAX);
-        let Some(probed) = self.send(1, REQUESTS, time) else { return Vec::new() };
+        let Some(probed) = self.send(Load::closed(1), 1, REQUESTS, time) else { return Vec::new() };
         let ok = probed.tally.counts.ok;
         if ok < REQUESTS_MIN {
             return Vec::new();
         }
         let own = probed.generator.run_delay as f64 / ok as f64;
-        let times = probed.tally.latency.of(LatencyMetric::FirstByte);
-        let middles =
-            times.buckets().flat_map(|bucket| (0..bucket.count).map(move |_| bucket.middle()));
-        let times: Vec<f64> =
-            middles.map(|nanos| nanos.clamp(times.min(), times.max()) as f64).collect();
+        let times = first_bytes(&probed);
         let together = self.probe_together(run, &times, own);
         let alone = times.into_iter().map(|time| seconds(PROBE, time));
         alone.chain([seconds(PROBE_DELAY, own)]).chain(together).collect()
@@ -63,34 +60,38 @@ impl ResolvedRun {
     /// The longest times to the first byte of groups of requests sent at the same moment, if those
     /// sent one at a time leave open whether as many are served at once.
     fn probe_together(&self, run: &Run, times: &[f64], own: f64) -> Vec<GaugeReading> {
-        let alone = Unloaded::new(times.to_vec(), own);
-        let Some(size) = alone.and_then(|alone| gake_judge::probe_together(run, &alone)) else {
+        let Some(alone) = Unloaded::new(times.to_vec(), own) else { return Vec::new() };
+        let Some(size) = gake_judge::probe_together(run, &alone) else { return Vec::new() };
+        // Groups far enough apart for requests that are served one after another.
+        let pace = Duration::from_nanos(((size + 1) as f64 * alone.mean()) as u64);
+        let time = TIME.max(pace * (GROUPS as u32 + 1));
+        let stages = vec![Stage::step(size as f64 / pace.as_secs_f64(), time)];
+        let load = Load::Open { stages, process: Process::Bursts { size, jitter: 0 } };
+        let probed = self.send(load, size as usize, GROUPS * size, time);
+        let Some(probed) = probed.filter(|probed| probed.tally.counts.ok == GROUPS * size) else {
             return Vec::new();
         };
-        let longest = (0..GROUPS).map_while(|_| {
-            let probed = self.send(size as usize, size, TIME)?;
-            let times = probed.tally.latency.of(LatencyMetric::FirstByte);
-            (probed.tally.counts.ok == size).then(|| seconds(PROBE_TOGETHER, times.max() as f64))
-        });
+        let times = first_bytes(&probed);
+        let longest = times.iter().rev().take(GROUPS as usize);
         let group = GaugeReading {
             unit: LevelUnit::Count,
             value: size as f64,
             ..seconds(PROBE_GROUP, 0.0)
         };
-        longest.chain([group]).collect()
+        longest.map(|time| seconds(PROBE_TOGETHER, *time)).chain([group]).collect()
     }
 
-    /// Sends requests by users without think time; `None` when one failed.
-    fn send(&self, users: usize, requests: u64, time: Duration) -> Option<Run> {
+    /// Sends requests, over at most `connections` connections; `None` when one failed.
+    fn send(&self, load: Load, connections: usize, requests: u64, time: Duration) -> Option<Run> {
         let plan = Plan {
-            load: PlanLoad::One(Load::closed(users)),
+            load: PlanLoad::One(load),
             duration: Some(time),
             requests: Some(requests),
             warmup: Duration::ZERO,
             start: Duration::ZERO,
             drain: time,
-            connections: self.plan.connections.min(users),
-            max_in_flight: users,
+            connections: self.plan.connections.min(connections),
+            max_in_flight: connections,
             idle_connections: 0,
             threads: 1,
             tables: 1,
@@ -108,6 +109,14 @@ impl ResolvedRun {
         let counts = &probed.tally.counts;
         (counts.ok == counts.due()).then_some(probed)
     }
+}
+
+/// The times to the first byte, in nanoseconds and in order.
+fn first_bytes(run: &Run) -> Vec<f64> {
+    let times = run.tally.latency.of(LatencyMetric::FirstByte);
+    let middles =
+        times.buckets().flat_map(|bucket| (0..bucket.count).map(move |_| bucket.middle()));
+    middles.map(|nanos| nanos.clamp(times.min(), times.max()) as f64).collect()
 }
 
 /// A reading of a time in nanoseconds.
