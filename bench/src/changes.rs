@@ -35,6 +35,8 @@ struct Change {
     column: String,
     old: f64,
     new: f64,
+    /// What the peers' figures changed by.
+    host: f64,
     /// Above 1 it is worse.
     factor: f64,
 }
@@ -87,8 +89,11 @@ fn print(new: &Table, old: &Table, path: &Path) {
             true => (change.factor - 1.0, "worse"),
             false => (1.0 - change.factor, "better"),
         };
-        let Change { row, column, old, new, .. } = change;
-        println!("  {word:6} by {:3.0} %  {row}, {column}: {old} -> {new}", percent * 100.0);
+        let Change { row, column, old, new, host, .. } = change;
+        let percent = percent * 100.0;
+        println!(
+            "  {word:6} by {percent:3.0} %  {row}, {column}: {old} -> {new} (peers × {host:.2})"
+        );
     }
     if !seen {
         println!("  none changed by more than {:.0} %", CHANCE * 100.0);
@@ -123,6 +128,7 @@ fn changes(old: &Table, new: &Table) -> Vec<Change> {
                 column: name.clone(),
                 old,
                 new: new_value,
+                host,
                 factor: if more_is_better { 1.0 / factor } else { factor },
             });
         }
