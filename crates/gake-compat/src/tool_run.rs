@@ -11,7 +11,7 @@ use gake_core::work::Factory;
 use gake_engine::WorkerContext;
 use gake_judge::Summary;
 use gake_run::sink::OutcomeSink;
-use gake_run::{Inputs, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate, Sink};
+use gake_run::{EachSecond, Inputs, RecordedRun, ResolvedRun, RunError, RunOptions, Sink};
 use gake_session::origin::origin;
 use gake_session::redaction::redactor_for;
 use gake_session::{Console, Failure, Signals, announce, descriptors, recording};
@@ -83,7 +83,7 @@ impl<'a> ToolRun<'a> {
     pub fn run(
         &self,
         handler: Option<OutcomeHandler>,
-        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<ToolResult, Failure> {
         self.run_by(handler, |prepared, options| prepared.run_with(options, each))
     }
@@ -93,7 +93,7 @@ impl<'a> ToolRun<'a> {
     pub fn run_works<F: Factory + 'static>(
         &self,
         make: impl Fn(WorkerContext) -> F + Send + Sync + 'static,
-        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<ToolResult, Failure> {
         self.run_by(None, |prepared, options| prepared.run_works(make, options, each))
     }

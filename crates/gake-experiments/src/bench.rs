@@ -104,7 +104,7 @@ impl<'a> Bench<'a> {
             ..RunOptions::default()
         };
         let bar = &self.bar;
-        let each = |update: &SecondUpdate<'_>| -> Option<String> {
+        let each = &mut |update: &SecondUpdate<'_>| -> Option<String> {
             if let Some(bar) = bar {
                 let point = &update.second.point;
                 bar.set_message(&format!(

@@ -58,7 +58,7 @@ where
     let run = ResolvedRun::of_works(spec, &targets, &[], &Registry::default())?;
     let make =
         move |context: WorkerContext| CallFactory { clock: context.clock, call: call.clone() };
-    Ok(run.run_works(make, RunOptions::default(), |_| None)?.run)
+    Ok(run.run_works(make, RunOptions::default(), &mut |_| None)?.run)
 }
 
 struct CallFactory<C> {

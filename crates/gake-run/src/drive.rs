@@ -15,7 +15,7 @@ use crate::plan::check_memory;
 use crate::probe;
 use crate::rate_control::{self, RateControl};
 use crate::script::ScriptEnd;
-use crate::second_update::SecondUpdate;
+use crate::second_update::{EachSecond, SecondUpdate};
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
 use crate::{Interrupt, ResolvedRun, RunError, TargetWatcher, UserControl};
 
@@ -91,18 +91,17 @@ impl ResolvedRun {
     /// # Errors
     /// When it cannot be started, or a worker is lost.
     pub fn run(&self) -> Result<Run, RunError> {
-        Ok(self.run_with(RunOptions::default(), |_| None)?.run)
+        Ok(self.run_with(RunOptions::default(), &mut |_| None)?.run)
     }
 
-    /// Runs to the end and passes each second to `each`, which may return a reason to end the run
-    /// early: no new arrivals, then the drain, unless the options say to abort.
+    /// Runs to the end and passes each second to `each`.
     ///
     /// # Errors
     /// When a sink cannot take the run, it cannot be started, or a worker is lost.
     pub fn run_with(
         &self,
         options: RunOptions<'_>,
-        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         check_memory(&self.plan, Slice::WHOLE, !self.scripts.is_empty())
             .map_err(RunError::cannot)?;
@@ -126,22 +125,22 @@ impl ResolvedRun {
         &self,
         make: impl Fn(WorkerContext) -> F + Send + Sync + 'static,
         options: RunOptions<'_>,
-        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         let mut make = Some(make);
-        let workers = LocalWorkers(|log| match make.take() {
+        let mut workers = LocalWorkers(|log| match make.take() {
             Some(make) => start(&self.plan, self.seed, log, make).map_err(RunError::cannot),
             None => Err(RunError::cannot("the workers have already been started")),
         });
-        self.drive(workers, options, each)
+        self.drive(&mut workers, options, each)
     }
 
     /// Runs to the end with `workers`.
     pub(crate) fn drive(
         &self,
-        mut workers: impl Workers,
+        workers: &mut dyn Workers,
         options: RunOptions<'_>,
-        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         let mut own = None;
         let watching = match options.watching {
@@ -217,13 +216,13 @@ impl ResolvedRun {
 }
 
 /// The state of the collection loop.
-struct CollectLoop<'a, E> {
+struct CollectLoop<'a> {
     prepared: &'a ResolvedRun,
     running: RunHandle,
     collector: Collector,
     watching: &'a mut TargetWatcher,
     fanout: &'a mut Fanout,
-    each: E,
+    each: &'a mut EachSecond<'a>,
     /// How the run is ended early.
     abort: Stop,
     /// Why an objective or `each` ended the run early.
@@ -241,7 +240,7 @@ enum CollectUntil {
     Over,
 }
 
-impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
+impl CollectLoop<'_> {
     fn collect(&mut self, until: CollectUntil) -> Result<(), RunError> {
         while !self.collector.is_over() {
             if until == CollectUntil::NoWorker && self.running.has_ended() {

@@ -86,7 +86,7 @@ pub use multipart_form::multipart_form;
 pub use prepare::{LoadedRequests, ResolvedRun};
 pub use rate_control::RateControl;
 pub use remote::RemoteWorkers;
-pub use second_update::SecondUpdate;
+pub use second_update::{EachSecond, SecondUpdate};
 pub use single_request::{SendError, SingleResponse, send_once};
 pub use sink::Sink;
 pub use slice::Destination;

@@ -4,7 +4,7 @@ use gake_core::record::Run;
 use gake_engine::RunHandle;
 
 use crate::drive::Workers;
-use crate::{RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
+use crate::{EachSecond, RecordedRun, ResolvedRun, RunError, RunOptions};
 
 /// Workers in other processes, ready to start.
 pub trait RemoteWorkers {
@@ -31,9 +31,9 @@ impl ResolvedRun {
         &self,
         remote: &mut dyn RemoteWorkers,
         options: RunOptions<'_>,
-        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
-        self.drive(RemoteAdapter(remote), options, each)
+        self.drive(&mut RemoteAdapter(remote), options, each)
     }
 }
 

@@ -7,6 +7,10 @@ use gake_core::record::{GaugeReading, WatchRecord};
 use gake_engine::{Collector, JoinedSecond};
 use gake_judge::{RunView, ScenarioView};
 
+/// Sees each second of a run, and may return a reason to end it: no new arrivals, then the drain,
+/// unless the options say to abort.
+pub type EachSecond<'a> = dyn FnMut(&SecondUpdate<'_>) -> Option<String> + Send + 'a;
+
 /// One second of a run in progress.
 #[derive(Debug, Clone, Copy)]
 pub struct SecondUpdate<'a> {

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use crate::{RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
+use crate::{EachSecond, RecordedRun, ResolvedRun, RunError, RunOptions};
 
 const ABSENT: &str = "this build runs no scripts: it was made without the feature `scripts`";
 
@@ -91,7 +91,7 @@ impl ResolvedRun {
         &self,
         _: Option<Infallible>,
         _: RunOptions<'_>,
-        _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        _: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         Err(RunError::cannot(ABSENT))
     }

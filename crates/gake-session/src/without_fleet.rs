@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 
 use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
-use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
+use gake_run::search::PreparedTrial;
+use gake_run::{EachSecond, Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions};
 
 use crate::options::FleetArgs;
 use crate::{Console, Exit, Failure};
@@ -70,7 +70,7 @@ impl FleetMaker {
         _: &RunSpec,
         _: &ResolvedRun,
         _: RunOptions<'_>,
-        _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        _: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         match *self {}
     }
@@ -102,7 +102,7 @@ impl RunAgents<'_> {
         &mut self,
         _: &ResolvedRun,
         _: RunOptions<'_>,
-        _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        _: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         match self.0 {}
     }

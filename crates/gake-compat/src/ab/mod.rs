@@ -60,7 +60,7 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     let stats = AbStats { wants_samples: samples.is_some(), ..AbStats::default() };
     let stats = StatsCollector::new(stats);
     let mut progress = Progress { step: options.progress, done: 0 };
-    let result = run.run(Some(stats.each(AbStats::record)), |update| {
+    let result = run.run(Some(stats.each(AbStats::record)), &mut |update| {
         progress.show(update.second.tally.counts.ended(), console);
         let faults = update.second.tally.faults();
         let fatal = faults

@@ -70,7 +70,7 @@ fn run(options: &H2loadOptions, native: &NativeResult, console: &Console) -> Res
     let stats = StatsCollector::new(stats);
     let log = log.map(|file| TimingLog::new(file, unix_now()));
     let mut progress = H2loadProgress::new(options);
-    let result = run.run(Some(handler(&stats, log)), |update: &SecondUpdate<'_>| {
+    let result = run.run(Some(handler(&stats, log)), &mut |update: &SecondUpdate<'_>| {
         let text = progress.at(update.second.second, update.so_far.tally());
         // A closed output is noticed at the end.
         let _ = console.result(&text);

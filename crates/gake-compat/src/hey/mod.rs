@@ -31,7 +31,7 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
         return csv(&run, console);
     }
     let stats = StatsCollector::<OutcomeStats>::default();
-    let result = run.run(Some(stats.each(OutcomeStats::record)), |_| None)?;
+    let result = run.run(Some(stats.each(OutcomeStats::record)), &mut |_| None)?;
     result.warn_of_loss(console);
     console.result(&text(&figures(&options, &result, &stats.finish(), &run.prepared)))?;
     Ok(Exit::Done)
@@ -90,7 +90,7 @@ fn csv(run: &ToolRun<'_>, console: &Console) -> Result<Exit, Failure> {
     let rows = rows(console.output(), |rows, outcome, answer| {
         csv_row(rows, &row(outcome, answer.status));
     });
-    let result = run.run(Some(rows), |_| None)?;
+    let result = run.run(Some(rows), &mut |_| None)?;
     console.result("\n")?;
     result.warn_of_loss(console);
     let tally = &result.run.tally;

@@ -131,7 +131,7 @@ impl RunContext<'_> {
         let Self { flags, native, console, api, signals } = *self;
         let summary = ready.summary_context(flags, console);
         let mut is_tainted = false;
-        let each = |update: &SecondUpdate<'_>| {
+        let each = &mut |update: &SecondUpdate<'_>| {
             let second = update.second.second;
             let elapsed = ready.loaded.script.test.duration(Duration::from_nanos(second * SECOND));
             let series = [&update.so_far.tally().series, update.levels];

@@ -52,7 +52,7 @@ fn run(
         announce(&options, console);
     }
     let workers = Workers::new(&options);
-    let result = run.run(Some(workers.handler()), |update: &SecondUpdate<'_>| {
+    let result = run.run(Some(workers.handler()), &mut |update: &SecondUpdate<'_>| {
         let dropped = dropped(&options, update.so_far.tally().counts.dropped);
         let all = [&options.settings.termination[..], &options.settings.failure[..]].concat();
         workers.exceeded(&all, dropped)

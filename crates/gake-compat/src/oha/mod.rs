@@ -74,7 +74,7 @@ fn run(options: &OhaOptions, native: &NativeResult, console: &Console) -> Result
         }
         None => handler,
     };
-    let result = run.run(handler, |_| None)?;
+    let result = run.run(handler, &mut |_| None)?;
     result.warn_of_loss(console);
     let stats = stats.finish();
     let oha = figures(options, &result, &stats);

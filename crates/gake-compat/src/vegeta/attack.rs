@@ -62,7 +62,7 @@ pub fn run(
     };
     let unwritten = Arc::new(OnceLock::new());
     let handler = handler(records, &options.output, console, Arc::clone(&unwritten))?;
-    let result = run.run(Some(handler), |_| {
+    let result = run.run(Some(handler), &mut |_| {
         let gone = unwritten.get().is_some();
         gone.then(|| "the results cannot be written any more".to_owned())
     })?;

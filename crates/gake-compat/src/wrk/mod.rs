@@ -70,7 +70,7 @@ fn run(
     console.result(&opening(&options.url, duration, threads, connections))?;
     let mut rates = Histogram::new();
     let seconds = duration.as_secs();
-    let each = |update: &SecondUpdate<'_>| {
+    let each = &mut |update: &SecondUpdate<'_>| {
         // The last second includes everything after the end.
         if update.second.second <= seconds {
             rates.record(update.second.tally.counts.ended() / threads as u64);

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use gake_run::SecondUpdate;
+use gake_run::EachSecond;
 use gake_session::Failure;
 
 use super::options::WrkOptions;
@@ -23,7 +23,7 @@ impl LuaScript {
     pub fn run(
         self: &Arc<Self>,
         _: &ToolRun<'_>,
-        _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        _: &mut EachSecond<'_>,
     ) -> Result<ToolResult, Failure> {
         match self.0 {}
     }

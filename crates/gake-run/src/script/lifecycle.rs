@@ -21,7 +21,7 @@ use super::prepared::{PreparedScript, ScriptEnd};
 use super::remote_users::{RemoteProgress, RemoteUsers, SetupResult};
 use super::scenario_users::{self, ScenarioUsers};
 use super::{ScriptRunError, TagKeys, network, users_by_scenario};
-use crate::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
+use crate::{EachSecond, Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 
 /// Users in other processes. If another process began the run: the result of its `setup`.
 pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetupResult>);
@@ -38,7 +38,7 @@ impl ResolvedRun {
         &self,
         remote: RemoteScript<'_>,
         options: RunOptions<'_>,
-        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         self.run_scripts(Some(remote), options, each)
     }
@@ -48,7 +48,7 @@ impl ResolvedRun {
         &self,
         remote: Option<RemoteScript<'_>>,
         options: RunOptions<'_>,
-        mut each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         let own = Interrupt::default();
         let interrupt = options.interrupt.unwrap_or(&own).clone();
@@ -92,7 +92,7 @@ impl ResolvedRun {
         let followed = if remote.is_some() { lives.as_slice() } else { &[] };
         let remote_progress: Vec<_> =
             followed.iter().map(ScriptLifecycle::remote_progress).collect();
-        let each = |update: &SecondUpdate<'_>| {
+        let each = &mut |update: &SecondUpdate<'_>| {
             remote_progress.iter().for_each(|one| one.follow(update));
             if !remote_progress.is_empty() {
                 // Before the second's changes.
@@ -168,7 +168,7 @@ impl ResolvedRun {
         lives: &[ScriptLifecycle<'_>],
         phase: &Arc<RunPhase>,
         options: RunOptions<'_>,
-        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         let mut loads: Vec<Option<ScriptLoad>> = Vec::new();
         loads.resize_with(self.plan.scenarios().len(), || None);

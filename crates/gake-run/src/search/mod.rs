@@ -38,7 +38,7 @@ pub use gake_judge::search::{
 };
 pub use gake_report::find::FindReport;
 pub use options::{CapacityOptions, connections_max};
-pub use runner::{EachSecond, LocalTrials, PreparedTrial, TrialRunner};
+pub use runner::{LocalTrials, PreparedTrial, TrialRunner};
 pub use trials::Trials;
 
 use crate::spec::RunSpec;

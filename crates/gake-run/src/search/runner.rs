@@ -4,12 +4,9 @@ use gake_judge::search::Trial;
 
 use crate::spec::RunSpec;
 use crate::{
-    Interrupt, LoadedRequests, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate,
+    EachSecond, Interrupt, LoadedRequests, RecordedRun, ResolvedRun, RunError, RunOptions,
     TargetWatcher,
 };
-
-/// Sees each second of a trial, and may return a reason to end it.
-pub type EachSecond<'a> = dyn FnMut(&SecondUpdate<'_>) -> Option<String> + Send + 'a;
 
 /// A trial that is ready to start.
 #[derive(Debug, Clone, Copy)]

@@ -16,12 +16,12 @@ use gake_wire::PreparedRequests;
 use super::backlog::Backlog;
 use super::iterations::{judged, judged_run};
 use super::options::CapacityOptions;
-use super::runner::{EachSecond, PreparedTrial, TrialRunner};
+use super::runner::{PreparedTrial, TrialRunner};
 use super::trial_spec::ConnectionNeeds;
 use super::{reach, trial_spec};
 use crate::script::PreparedScript;
 use crate::spec::RunSpec;
-use crate::{Inputs, LoadedRequests, ResolvedRun, RunError, Scripts, TargetWatcher};
+use crate::{EachSecond, Inputs, LoadedRequests, ResolvedRun, RunError, Scripts, TargetWatcher};
 
 /// The connection settings of a trial that decide whether wires can be reused: whether users share
 /// connections, number of connections, streams, idle connections.

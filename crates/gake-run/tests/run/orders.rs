@@ -123,6 +123,6 @@ pub fn judged(spec: &RunSpec) -> Result<Summary, RunError> {
         clock: context.clock,
         metrics: metrics.clone(),
     };
-    let run = prepared.run_works(make, RunOptions::default(), |_| None)?.run;
+    let run = prepared.run_works(make, RunOptions::default(), &mut |_| None)?.run;
     Ok(Summary::new(run, &prepared.objectives))
 }

@@ -5,11 +5,10 @@ use std::sync::Mutex;
 
 use gake_lab::Lab;
 use gake_run::search::{
-    CapacityOptions, EachSecond, LocalTrials, PreparedTrial, SearchEvent, TrialRunner, Trials,
-    capacity,
+    CapacityOptions, LocalTrials, PreparedTrial, SearchEvent, TrialRunner, Trials, capacity,
 };
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
-use gake_run::{Inputs, RecordedRun, RunError, Stop, TargetWatcher};
+use gake_run::{EachSecond, Inputs, RecordedRun, RunError, Stop, TargetWatcher};
 
 use crate::support::{lab, url};
 

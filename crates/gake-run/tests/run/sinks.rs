@@ -92,7 +92,7 @@ impl Sink for ProbeSink {
 
 fn run(spec: &RunSpec, sinks: Vec<Box<dyn Sink>>) -> Result<RecordedRun, RunError> {
     let prepared = ResolvedRun::new(spec, Inputs::default()).unwrap();
-    prepared.run_with(RunOptions { sinks, ..RunOptions::default() }, |_| None)
+    prepared.run_with(RunOptions { sinks, ..RunOptions::default() }, &mut |_| None)
 }
 
 fn seen(of: &Arc<Mutex<SinkCalls>>) -> std::sync::MutexGuard<'_, SinkCalls> {

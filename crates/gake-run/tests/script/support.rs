@@ -139,8 +139,10 @@ impl ScriptCase {
         let prepared = script.prepare(&run)?;
         let options = RunOptions { interrupt: self.interrupt.as_ref(), ..RunOptions::default() };
         let recorded = match self.remote.map(|make| make(Arc::clone(log))) {
-            Some(mut users) => prepared.run_remote_users((users.as_mut(), None), options, |_| None),
-            None => prepared.run_with(options, |_| None),
+            Some(mut users) => {
+                prepared.run_remote_users((users.as_mut(), None), options, &mut |_| None)
+            }
+            None => prepared.run_with(options, &mut |_| None),
         };
         Ok(recorded?)
     }

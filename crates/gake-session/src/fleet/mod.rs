@@ -16,7 +16,7 @@ use gake_fleet::{
     ScriptParcel,
 };
 use gake_run::script::SetupResult;
-use gake_run::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
+use gake_run::{EachSecond, Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions};
 use gake_text::duration::format_duration;
 use local::LocalFleet;
 
@@ -139,7 +139,7 @@ impl FleetMaker {
         spec: &RunSpec,
         prepared: &ResolvedRun,
         options: RunOptions<'_>,
-        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         let mut fleet = self.assemble(spec, prepared).map_err(RunError::cannot)?;
         let recorded = prepared.run_remote(&mut fleet, options, each)?;

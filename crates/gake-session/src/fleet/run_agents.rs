@@ -7,8 +7,8 @@ use gake_core::spec::RunSpec;
 use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
 use gake_run::script::{PreparedScript, SetupResult};
-use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
+use gake_run::search::PreparedTrial;
+use gake_run::{EachSecond, Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions};
 
 use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TEARDOWN_STARTED, failure};
 use crate::console::Console;
@@ -47,7 +47,7 @@ impl RunAgents<'_> {
         &mut self,
         prepared: &ResolvedRun,
         options: RunOptions<'_>,
-        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         match self {
             Self::Requests(fleet) => prepared.run_remote(fleet.as_mut(), options, each),

@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
             origin,
             ..RunOptions::default()
         };
-        let show = |update: &SecondUpdate<'_>| {
+        let show = &mut |update: &SecondUpdate<'_>| {
             live.show(console, update, prepared);
             unreachable::reason(&prepared.plan, update)
         };

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use gake_judge::search::{Trial, TrialLoad};
-use gake_run::search::{EachSecond, PreparedTrial, TrialRunner};
+use gake_run::search::{PreparedTrial, TrialRunner};
 use gake_run::sink::RunFileSink;
-use gake_run::{RecordedRun, RunError, RunOptions, Sink, TargetWatcher};
+use gake_run::{EachSecond, RecordedRun, RunError, RunOptions, Sink, TargetWatcher};
 use gake_text::redact::Redactor;
 
 use crate::fleet::FleetMaker;

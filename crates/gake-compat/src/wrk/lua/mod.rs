@@ -11,7 +11,7 @@ mod work;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gake_run::SecondUpdate;
+use gake_run::EachSecond;
 use gake_session::Failure;
 use gake_wire::Location;
 use mlua::{Function, Lua, Table, Variadic};
@@ -89,13 +89,13 @@ impl LuaScript {
     pub fn run(
         self: &Arc<Self>,
         run: &ToolRun<'_>,
-        mut each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+        each: &mut EachSecond<'_>,
     ) -> Result<ToolResult, Failure> {
         let wire = run.prepared.wires.first().map(Arc::clone);
         let wire = wire.ok_or_else(|| Failure::could_not("the run has no requests"))?;
         let script = Arc::clone(self);
         let make = move |context| LuaFactory::new(&script, &wire, context);
-        let result = run.run_works(make, |update| self.failure().or_else(|| each(update)))?;
+        let result = run.run_works(make, &mut |update| self.failure().or_else(|| each(update)))?;
         self.failure().map_or(Ok(result), |why| Err(Failure::could_not(why)))
     }
 

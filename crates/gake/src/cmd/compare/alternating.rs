@@ -180,7 +180,7 @@ fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
     let seed = side.prepared.seed.wrapping_add(number);
     let prepared = ResolvedRun { seed, ..side.next()? };
     let options = RunOptions { interrupt: Some(signals.interrupt()), ..RunOptions::default() };
-    let recorded = prepared.run_with(options, |_| None);
+    let recorded = prepared.run_with(options, &mut |_| None);
     let recorded = recorded.map_err(|error| side.command.failure(error))?;
     for end in recorded.scripts {
         end.into_setup()?;
