@@ -182,26 +182,33 @@ where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
 {
+    prepare_slice(plan, seed, slice, log, WorkerBody::of(make))
+}
+
+/// As [`prepare`].
+pub(crate) fn prepare_slice(
+    plan: &Arc<Plan>,
+    seed: u64,
+    slice: Slice,
+    log: Option<LogSender>,
+    body: WorkerBody,
+) -> Result<PreparedRun, StartError> {
     let lanes = plan.scenarios().iter();
     let lanes = lanes.filter_map(|plan| Some(slice.among(plan.lanes())?.count(plan.lanes())));
     let workers = plan.threads.clamp(1, lanes.max().unwrap_or(1));
-    prepare_workers(plan, seed, (slice, workers), log, make, None)
+    prepare_workers(plan, seed, (slice, workers), log, body, None)
 }
 
 /// As [`prepare`], for a number of workers, with descriptor tables of their own if there are
 /// `tables`.
-pub(crate) fn prepare_workers<F, M>(
+pub(crate) fn prepare_workers(
     plan: &Arc<Plan>,
     seed: u64,
     (slice, workers): (Slice, usize),
     log: Option<LogSender>,
-    make: M,
+    body: WorkerBody,
     tables: Option<WorkerTables>,
-) -> Result<PreparedRun, StartError>
-where
-    F: Factory + 'static,
-    M: Fn(WorkerContext) -> F + Send + Sync + 'static,
-{
+) -> Result<PreparedRun, StartError> {
     let scenarios = plan.scenarios();
     let users: Vec<_> = scenarios.iter().map(users_from_outside).collect();
     let scenarios: Vec<_> = scenarios.iter().map(|plan| Arc::new(plan.clone())).collect();
@@ -213,7 +220,6 @@ where
     let intervals = SECONDS_WAITING * if is_fine { handover::TENTHS as usize } else { 1 };
     let (messages_sender, messages) = sync_channel(workers * intervals);
     let (ready_sender, ready) = channel();
-    let make = Arc::new(make);
     let memory = MemoryPeak::default();
     let mut threads = Vec::with_capacity(workers);
     let mut epochs = Vec::with_capacity(workers);
@@ -227,7 +233,6 @@ where
         let (epoch_sender, epoch) = oneshot::channel();
         let (spare_sender, spare) = channel();
         let thread = WorkerThread {
-            make: Arc::clone(&make),
             ready: ready_sender.clone(),
             epoch,
             tables: tables.clone(),
@@ -249,13 +254,13 @@ where
                 is_fine,
             },
         };
-        let activity = Arc::<Activity>::default();
+        let (body, activity) = (body.clone(), Arc::<Activity>::default());
         activities.push(Arc::clone(&activity));
         let thread = std::thread::Builder::new()
             .name(format!("gake-{worker}"))
             .spawn(move || {
                 activity.enter();
-                thread.serve();
+                (body.0)(thread);
             })
             .inspect_err(|_| tables.iter().for_each(WorkerTables::give_up))
             .map_err(StartError::Thread)?;
@@ -319,9 +324,24 @@ fn scenario_assignments(
     assignments.flatten().collect()
 }
 
+/// What the threads of the workers do. The one function that is compiled for each kind of work:
+/// preparing and starting a run is not.
+#[derive(Clone)]
+pub(crate) struct WorkerBody(Arc<dyn Fn(WorkerThread) + Send + Sync>);
+
+impl WorkerBody {
+    /// `make` makes a factory for each scenario on the worker's thread.
+    pub(crate) fn of<F, M>(make: M) -> Self
+    where
+        F: Factory + 'static,
+        M: Fn(WorkerContext) -> F + Send + Sync + 'static,
+    {
+        Self(Arc::new(move |thread| thread.serve::<F>(&make)))
+    }
+}
+
 /// Input of a worker's thread.
-struct WorkerThread<M> {
-    make: Arc<M>,
+struct WorkerThread {
     ready: Sender<Result<(), String>>,
     /// Sent when the epoch is set.
     epoch: oneshot::Receiver<()>,
@@ -330,15 +350,11 @@ struct WorkerThread<M> {
     assignment: WorkerAssignment,
 }
 
-impl<M> WorkerThread<M> {
-    fn serve<F>(self)
-    where
-        F: Factory + 'static,
-        M: Fn(WorkerContext) -> F,
-    {
+impl WorkerThread {
+    fn serve<F: Factory + 'static>(self, make: &dyn Fn(WorkerContext) -> F) {
         // By default, the kernel may delay wake-ups by 50 µs.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        let Self { make, ready, epoch, tables, assignment } = self;
+        let Self { ready, epoch, tables, assignment } = self;
         let runtime = runtime();
         let table = tables.as_ref().map_or(Ok(()), WorkerTables::take);
         let runtime = match (runtime, table) {

@@ -21,7 +21,7 @@ use crate::clock::monotonic_now;
 use crate::control::{Stop, StopHandle};
 use crate::log::LogSender;
 use crate::message::WorkerContext;
-use crate::prepare::{RunHandle, StartError, prepare, prepare_workers};
+use crate::prepare::{RunHandle, StartError, WorkerBody, prepare_slice, prepare_workers};
 use crate::takeover::Takeover;
 use crate::worker_tables::{WorkerTables, WorkersAlive};
 
@@ -54,10 +54,19 @@ where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
 {
+    start_bodies(plan, seed, log, WorkerBody::of(make))
+}
+
+fn start_bodies(
+    plan: &Arc<Plan>,
+    seed: u64,
+    log: Option<LogSender>,
+    body: WorkerBody,
+) -> Result<RunHandle, StartError> {
     if plan.tables > 1 {
-        return start_apart(plan, seed, log, make);
+        return start_apart(plan, seed, log, body);
     }
-    let ready = prepare(plan, seed, Slice::WHOLE, log, make)?;
+    let ready = prepare_slice(plan, seed, Slice::WHOLE, log, body)?;
     let epoch = epoch(ready.workers());
     Ok(ready.start_at(epoch))
 }
@@ -66,16 +75,12 @@ where
 ///
 /// A worker's runtime can only be woken by a thread whose table has its descriptors. A starter
 /// thread is that thread: the workers' tables are copies of its table, which ends with the run.
-fn start_apart<F, M>(
+fn start_apart(
     plan: &Arc<Plan>,
     seed: u64,
     log: Option<LogSender>,
-    make: M,
-) -> Result<RunHandle, StartError>
-where
-    F: Factory + 'static,
-    M: Fn(WorkerContext) -> F + Send + Sync + 'static,
-{
+    body: WorkerBody,
+) -> Result<RunHandle, StartError> {
     // Without an I/O driver it has no descriptors, and any thread can wake it.
     let relay = Builder::new_current_thread().build().map_err(StartError::Thread)?;
     // The first runtime with an I/O driver creates descriptors shared by all: they belong in all
@@ -90,7 +95,7 @@ where
         // SAFETY: this thread only uses descriptors of runtimes created in its table.
         let table = unsafe { own_table() }.map_err(StartError::Thread);
         let ready = table.and_then(|()| {
-            prepare_workers(&plan, seed, (Slice::WHOLE, workers), log, make, Some(tables))
+            prepare_workers(&plan, seed, (Slice::WHOLE, workers), log, body, Some(tables))
         });
         let running = match ready {
             Ok(ready) => ready.start_at(epoch(workers)),
