@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -22,6 +22,7 @@ use gake_script::user::{add_builtins, object_module};
 use rquickjs::function::{Opt, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
+use rquickjs::object::Accessor;
 use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
 use url::Url;
 
@@ -49,12 +50,15 @@ pub(crate) struct Modules {
     unresolved: Rc<RefCell<Option<String>>>,
     /// Required modules whose code runs, the innermost last.
     running: Rc<RefCell<Vec<String>>>,
+    /// While the imports of the main module are resolved, those that k6 does not know: it names all
+    /// of them, if no other import fails.
+    unknown: Rc<RefCell<Option<BTreeSet<String>>>>,
 }
 
 impl Modules {
     pub(crate) fn new(vu: &Rc<Vu>) -> Self {
-        let (made, unresolved, running) = Default::default();
-        Self { vu: Rc::clone(vu), made, unresolved, running }
+        let (made, unresolved, running, unknown) = Default::default();
+        Self { vu: Rc::clone(vu), made, unresolved, running, unknown }
     }
 
     /// Why an import could not be resolved, if `thrown` is that error.
@@ -84,12 +88,24 @@ impl Modules {
         name: &str,
     ) -> rquickjs::Result<Module<'js, Declared>> {
         let text = self.text(ctx, name)?;
-        self.declare(ctx, name, text)
+        self.unknown.replace(Some(BTreeSet::new()));
+        let declared = self.declare(ctx, name, text);
+        let unknown = self.unknown.take().unwrap_or_default();
+        if declared.is_err() || unknown.is_empty() {
+            return declared;
+        }
+        let names: Vec<&str> = unknown.iter().map(String::as_str).collect();
+        let why = modules::unknown(&self.vu.test, &names);
+        self.unresolved.replace(Some(why.clone()));
+        Err(go_error(ctx, &why))
     }
 
     fn find(&self, base: &str, name: &str) -> Result<String, String> {
         if modules::is_builtin(name) {
-            return modules::known(&self.vu.test, name).map(|()| name.to_owned());
+            return match modules::is_known(&self.vu.test, name) || self.postpones(name) {
+                true => Ok(name.to_owned()),
+                false => Err(modules::unknown(&self.vu.test, &[name])),
+            };
         }
         if name.starts_with("http://") {
             return Err(format!(
@@ -127,6 +143,14 @@ impl Modules {
         };
         self.vu.test.file(&path).map_err(|_| not_on_disk(name))?;
         Ok(format!("{FILE}{}", path.display()))
+    }
+
+    /// Notes an unknown module, if its error can wait.
+    fn postpones(&self, name: &str) -> bool {
+        let mut unknown = self.unknown.borrow_mut();
+        // Code of required modules runs already.
+        let unknown = unknown.as_mut().filter(|_| self.running.borrow().is_empty());
+        unknown.map(|names| names.insert(name.to_owned())).is_some()
     }
 
     fn require<'js>(&self, ctx: &Ctx<'js>, base: &str, name: &str) -> rquickjs::Result<Value<'js>> {
@@ -394,12 +418,25 @@ impl Loader for Modules {
         _attributes: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<Module<'js, Declared>> {
         if modules::is_builtin(name) {
-            let exports = self.builtin(ctx, name)?;
+            let exports = match modules::why_removed(&self.vu.test, name) {
+                // Not before the modules ahead of it have run.
+                Some(why) => throwing(ctx, why)?,
+                None if !modules::is_known(&self.vu.test, name) => Object::new(ctx.clone())?,
+                None => self.builtin(ctx, name)?,
+            };
             return object_module(ctx, name, exports.as_value(), true);
         }
         let text = self.text(ctx, name)?;
         self.declare(ctx, name, text)
     }
+}
+
+/// Exports whose evaluation throws.
+fn throwing<'js>(ctx: &Ctx<'js>, why: &'static str) -> rquickjs::Result<Object<'js>> {
+    let exports = Object::new(ctx.clone())?;
+    let throws = move |ctx: Ctx<'js>| -> rquickjs::Result<()> { Err(go_error(&ctx, why)) };
+    exports.prop("default", Accessor::from(throws))?;
+    Ok(exports)
 }
 
 /// Checks that the calling module may read the local file `name`.
