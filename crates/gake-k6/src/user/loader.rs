@@ -226,6 +226,15 @@ impl Modules {
         result
     }
 
+    /// The source of a loaded module.
+    fn source(&self, name: &str) -> Option<String> {
+        let bytes = match is_remote(name) {
+            true => self.vu.test.remote(name).ok()?,
+            false => self.vu.test.file(&file_path(name)).ok()?,
+        };
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     fn text<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<String> {
         let bytes = match is_remote(name) {
             true => self.vu.test.remote(name),
@@ -316,6 +325,11 @@ impl Modules {
 
     /// The place in the source of a bundled module.
     pub(super) fn origin(&self, module: &str, row: u32, column: u32) -> Option<(String, u32, u32)> {
+        if is_typescript(module) {
+            let text = self.source(module)?;
+            let line = text.lines().nth(row.checked_sub(1)? as usize)?;
+            return Some((module.to_owned(), row, typescript_column(line, column)));
+        }
         // The map does not know the line before the code of a required module.
         let wrapped = u32::from(self.made.borrow().contains_key(module));
         self.vu.test.source_maps.origin(module, row.checked_sub(wrapped)?, column)
@@ -466,6 +480,16 @@ pub(super) fn open<'js>(
     Modules::of(&ctx)?.open(&ctx, &name, mode.0.as_deref())
 }
 
+/// The column that k6 shows for one of a TypeScript module. Its map has a place for each token, and
+/// counts from 0: the token itself, or the first one in parentheses or brackets.
+fn typescript_column(line: &str, column: u32) -> u32 {
+    let mut rest = line.chars().skip(column.saturating_sub(1) as usize);
+    match rest.next() {
+        Some('(' | '[') => column + rest.take_while(|next| next.is_whitespace()).count() as u32,
+        _ => column.saturating_sub(1),
+    }
+}
+
 /// The user data of a context: its user's modules.
 struct ModulesUserData(Modules);
 
@@ -538,6 +562,13 @@ fn not_local(module: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_of_typescript_count_from_0() {
+        for (column, expected) in [(1, 0), (3, 2), (4, 5), (7, 7), (60, 59)] {
+            assert_eq!(typescript_column("a.b( c[1])", column), expected, "{column}");
+        }
+    }
 
     #[test]
     fn remote_modules_resolve_imports_against_their_url() {
