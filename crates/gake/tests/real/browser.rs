@@ -286,6 +286,8 @@ fn sockets_of_pages_keep_to_the_addresses_of_the_script() {
         export default async () => {
             const page = await browser.newPage();
             await page.goto('http://shop.test/');
+            // As in k6, whose contexts have a locale.
+            check(await page.evaluate(() => navigator.languages.join()), { 'en-US': (all) => all === 'en-US' });
             for (const [host, expected] of [['shop.test', 'open'], ['evil.test', 'none'], ['127.6.6.7:' + port, 'none']]) {
                 const found = await page.evaluate(open, 'ws://' + host + '/ws');
                 check(found, { [host]: () => found === expected || console.error(host, found) });
