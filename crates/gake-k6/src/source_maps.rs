@@ -208,6 +208,16 @@ fn numbers(segment: &str) -> Option<([i64; 5], usize)> {
     (shift == 0 && count > 0).then_some((fields, count))
 }
 
+/// The column that k6 shows for one of a TypeScript module. Its map has a place for each token, and
+/// counts from 0: the token itself, or the first one in parentheses or brackets.
+pub(crate) fn typescript_column(line: &str, column: u32) -> u32 {
+    let mut rest = line.chars().skip(column.saturating_sub(1) as usize);
+    match rest.next() {
+        Some('(' | '[') => column + rest.take_while(|next| next.is_whitespace()).count() as u32,
+        _ => column.saturating_sub(1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +273,13 @@ mod tests {
         assert_eq!(result, Ok(()), "only the last line counts");
         for wrong in ["!", "gggggggggggA", "A,gA,", "zzzzzz", "D"] {
             let _ = segments(wrong);
+        }
+    }
+
+    #[test]
+    fn columns_of_typescript_count_from_0() {
+        for (column, expected) in [(1, 0), (3, 2), (4, 5), (7, 7), (60, 59)] {
+            assert_eq!(typescript_column("a.b( c[1])", column), expected, "{column}");
         }
     }
 }

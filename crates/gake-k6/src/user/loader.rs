@@ -5,13 +5,12 @@
     reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
 )]
 
-use std::borrow::Cow;
+pub(super) mod open;
+
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use gake_js::errors::{go_error, go_error_of};
 use gake_js::native::named;
@@ -26,10 +25,11 @@ use rquickjs::object::Accessor;
 use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
 use url::Url;
 
+use super::import_errors::{NO_SPECIAL, init_only, not_local, not_on_disk, not_retrieved};
 use super::vu::{Vu, VuStage};
-use crate::modules::{self, OpenedBinaries};
-use crate::paths::{FILE, file_path, file_url, folder, imported, normal, resolved};
-use crate::source_maps::names_map;
+use crate::modules;
+use crate::paths::{FILE, file_path, folder, imported, resolved};
+use crate::source_maps::{names_map, typescript_column};
 use crate::test::LogLevel;
 
 /// Modules whose text contains this get `import.meta.resolve`.
@@ -334,76 +334,6 @@ impl Modules {
         let wrapped = u32::from(self.made.borrow().contains_key(module));
         self.vu.test.source_maps.origin(module, row.checked_sub(wrapped)?, column)
     }
-
-    fn open<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        mode: Option<&str>,
-    ) -> rquickjs::Result<Value<'js>> {
-        use rquickjs::IntoJs;
-        if self.vu.stage.get() != VuStage::Init {
-            return Err(go_error(ctx, &init_only("open")));
-        }
-        const NATIVE: &str = "go.k6.io/k6/v2/internal/js.(*Bundle).setInitGlobals.func3";
-        self.local_caller(ctx, name)?;
-        if name.is_empty() {
-            return Err(go_error_of(ctx, NATIVE, "open() can't be used with an empty filename"));
-        }
-        let path = match name.starts_with(FILE) {
-            true => file_path(name),
-            false if name.starts_with('/') => normal(name.as_ref()),
-            false => normal(&self.open_folder(ctx).join(name)),
-        };
-        let bytes = self.vu.test.file(&path).map_err(|error| {
-            let path = path.display();
-            let message = match error.kind() {
-                ErrorKind::NotFound => format!("stat {path}: no such file or directory"),
-                ErrorKind::PermissionDenied => format!("open {path}: permission denied"),
-                ErrorKind::IsADirectory => {
-                    format!("open() can't be used with directories, path: \"{path}\"")
-                }
-                _ => format!("open {path}: {error}"),
-            };
-            go_error_of(ctx, NATIVE, &message)
-        })?;
-        match mode {
-            Some("b") => gake_js::value::buffer(ctx, bytes.to_vec())?.into_js(ctx),
-            _ => {
-                let text = String::from_utf8_lossy(&bytes);
-                if matches!(text, Cow::Owned(_)) {
-                    OpenedBinaries::of(&self.vu).push(Arc::clone(&bytes));
-                }
-                text.into_owned().into_js(ctx)
-            }
-        }
-    }
-}
-
-impl Modules {
-    /// The folder to which paths of `open` are relative: as in k6, that of the module whose own code
-    /// runs, and not that of a function which this code calls. The first load warns of such calls.
-    fn open_folder(&self, ctx: &Ctx<'_>) -> PathBuf {
-        let main = &self.vu.test.main;
-        let own = caller(ctx).unwrap_or_else(|| main.clone());
-        let running = self.running.borrow().last().cloned();
-        let running = running.or_else(|| modules_on_stack(ctx).last());
-        let base = folder(running.as_ref().unwrap_or(main));
-        if base != folder(&own) && self.vu.test.settings.get().is_none() {
-            let own =
-                own.strip_prefix(FILE).map_or_else(|| own.clone(), |path| file_url(path.as_ref()));
-            let warning = format!(
-                "open() was used and is currently relative to '{}/', but in the future it will be \
-                 aligned with how `require` and imports work and will be relative to '{own}'. This \
-                 means that in the future open will open relative path relative to the module/file it \
-                 is written in. You can future proof this by using `import.meta.resolve()` to get \
-                 relative paths to the file it is written in the current k6 version.",
-                file_url(&base).trim_end_matches('/')
-            );
-            self.vu.test.log(LogLevel::Warning, &warning, &[]);
-        }
-        base
-    }
 }
 
 impl Resolver for Modules {
@@ -471,25 +401,6 @@ pub(super) fn require<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Valu
     modules.require(&ctx, &base, &name)
 }
 
-/// The global `open`.
-pub(super) fn open<'js>(
-    ctx: Ctx<'js>,
-    name: String,
-    mode: Opt<String>,
-) -> rquickjs::Result<Value<'js>> {
-    Modules::of(&ctx)?.open(&ctx, &name, mode.0.as_deref())
-}
-
-/// The column that k6 shows for one of a TypeScript module. Its map has a place for each token, and
-/// counts from 0: the token itself, or the first one in parentheses or brackets.
-fn typescript_column(line: &str, column: u32) -> u32 {
-    let mut rest = line.chars().skip(column.saturating_sub(1) as usize);
-    match rest.next() {
-        Some('(' | '[') => column + rest.take_while(|next| next.is_whitespace()).count() as u32,
-        _ => column.saturating_sub(1),
-    }
-}
-
 /// The user data of a context: its user's modules.
 struct ModulesUserData(Modules);
 
@@ -497,37 +408,6 @@ struct ModulesUserData(Modules);
 unsafe impl<'js> JsLifetime<'js> for ModulesUserData {
     type Changed<'to> = Self;
 }
-
-/// k6's error for a function that only init code may call.
-fn init_only(function: &str) -> String {
-    format!(
-        "the \"{function}\" function is only available in the init stage (i.e. the global scope), see \
-         https://grafana.com/docs/k6/latest/using-k6/test-lifecycle/ for more information"
-    )
-}
-
-/// k6's error for an import that is not a file.
-pub fn not_on_disk(name: &str) -> String {
-    format!(
-        "The moduleSpecifier \"{name}\" couldn't be found on local disk. Make sure that you've \
-         specified the right path to the file. If you're running k6 using the Docker image make sure \
-         you have mounted the local directory (-v /local/path/:/inside/docker/path) containing your \
-         script and modules so that they're accessible by k6 from inside of the container, see \
-         https://grafana.com/docs/k6/latest/using-k6/modules/#use-modules-with-docker."
-    )
-}
-
-/// k6's error for a module or source map that cannot be fetched.
-fn not_retrieved(name: &str, url: &str, error: &str) -> String {
-    format!(
-        "The moduleSpecifier {name:?} couldn't be retrieved from the resolved url {url:?}. Error : \
-         \"{error}\""
-    )
-}
-
-/// k6's error for shortcuts that it supported once.
-const NO_SPECIAL: &str =
-    "'special' urls are no longer supported - please use real ones. You can get yours by";
 
 fn is_remote(module: &str) -> bool {
     module.starts_with(HTTPS)
@@ -554,21 +434,9 @@ fn modules_on_stack(ctx: &Ctx<'_>) -> impl Iterator<Item = String> {
     names.filter(|name| name.starts_with(FILE) || is_remote(name))
 }
 
-/// k6's error for a module from the network that asks for a local file.
-fn not_local(module: &str, name: &str) -> String {
-    format!("origin ({module}) not allowed to load local file: {name}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_of_typescript_count_from_0() {
-        for (column, expected) in [(1, 0), (3, 2), (4, 5), (7, 7), (60, 59)] {
-            assert_eq!(typescript_column("a.b( c[1])", column), expected, "{column}");
-        }
-    }
 
     #[test]
     fn remote_modules_resolve_imports_against_their_url() {
