@@ -327,8 +327,11 @@ impl Modules {
     pub(super) fn origin(&self, module: &str, row: u32, column: u32) -> Option<(String, u32, u32)> {
         if is_typescript(module) {
             let text = self.source(module)?;
-            let line = text.lines().nth(row.checked_sub(1)? as usize)?;
-            return Some((module.to_owned(), row, typescript_column(line, column)));
+            let stripped = self.vu.test.stripped.javascript(module, &text).ok()?;
+            let line =
+                |text: &str| Some(text.lines().nth(row.checked_sub(1)? as usize)?.to_owned());
+            let column = typescript_column(&line(&text)?, &line(&stripped)?, column);
+            return Some((module.to_owned(), row, column));
         }
         // The map does not know the line before the code of a required module.
         let wrapped = u32::from(self.made.borrow().contains_key(module));

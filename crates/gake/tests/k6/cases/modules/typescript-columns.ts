@@ -12,6 +12,7 @@ export default function (): void {
     () => { const { q } = a.b; },
     () => new a.f(),
     () => { a.b.c = 1; },
+    () => { const b: Record<string, Array<number>> = JSON.parse(a.b.c); },
     () => JSON.parse('{'),
   ];
   for (const one of tries) { try { one(); } catch (e) { console.log((e as Error).stack!.split('\n').slice(0, 2).join('|').replace(/\(\d+\)$/, '')); } }
