@@ -222,7 +222,7 @@ fn run(options: &LaunchOptions, routes: &Arc<Mutex<Routes>>, commands: &Receiver
         let any = RandomState::new().hash_one(0) as usize % options.remote.len();
         return run_remote((&options.remote[any], options), routes, commands);
     }
-    let Launched { mut child, mut input, output, folder } = match launch(options) {
+    let Launched { mut child, mut input, output, folder, proxy } = match launch(options) {
         Ok(launched) => launched,
         Err(why) => return lock(routes).close(&why),
     };
@@ -252,7 +252,7 @@ fn run(options: &LaunchOptions, routes: &Arc<Mutex<Routes>>, commands: &Receiver
         }
     }
     end(&mut child);
-    drop(input);
+    drop((input, proxy));
     // Processes of it may still write.
     let started = Instant::now();
     let path = folder.path().to_owned();

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -11,9 +12,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use gake_go::duration::GoDuration;
+use gake_k6::blocked::BlockedTargets;
 use gake_k6::test::BrowserSettings;
 use rustix::process::Signal;
 use tempfile::TempDir;
+
+use crate::websocket_proxy::{Targets, WebSocketProxy};
 
 /// The names of a Chromium, in the order of preference.
 const NAMES: [&str; 7] = [
@@ -81,8 +85,8 @@ pub(crate) struct LaunchOptions {
     ignored: Vec<String>,
     /// Addresses by host name or pattern, each maybe with a port.
     hosts: Vec<(String, String)>,
-    /// Host names and patterns to which nothing is sent.
-    blocked: Vec<String>,
+    /// Targets to which nothing is sent.
+    blocked: BlockedTargets,
     /// The URLs of browsers that run already; one of them is taken.
     pub(crate) remote: Vec<String>,
     /// `K6_BROWSER_TIMEOUT`.
@@ -143,8 +147,16 @@ impl LaunchOptions {
         found.ok_or_else(|| NOT_FOUND.to_owned())
     }
 
-    /// The arguments, with a profile in `folder`.
-    fn arguments(&self, folder: &Path) -> Vec<String> {
+    /// The proxy of WebSockets, which no other means keeps from blocked addresses.
+    fn websocket_proxy(&self) -> Result<Option<WebSocketProxy>, String> {
+        let (hosts, blocked) = (self.hosts.clone(), self.blocked.clone());
+        let proxy =
+            blocked.has_networks().then(|| WebSocketProxy::start(Targets { hosts, blocked }));
+        proxy.transpose().map_err(|error| format!("no proxy for the browser's WebSockets: {error}"))
+    }
+
+    /// The arguments, with a profile in `folder`, and the proxy of WebSockets.
+    fn arguments(&self, folder: &Path, websockets: Option<SocketAddr>) -> Vec<String> {
         let name = |argument: &str| argument.split('=').next().unwrap_or_default().to_owned();
         let own: Vec<String> = self.arguments.iter().map(|argument| name(argument)).collect();
         let headless = (!self.is_headed).then_some(["headless=new", "hide-scrollbars"]);
@@ -152,17 +164,23 @@ impl LaunchOptions {
         let sandbox = rustix::process::geteuid().is_root().then_some("no-sandbox");
         let defaults = ARGUMENTS.into_iter().chain(headless.into_iter().flatten()).chain(sandbox);
         // The first rule that matches holds, for WebSockets, too.
-        let blocked = self.blocked.iter().map(|host| format!("MAP {host} ~NOTFOUND"));
+        let blocked = self.blocked.names().map(|host| format!("MAP {host} ~NOTFOUND"));
         let hosts = self.hosts.iter().map(|(host, address)| format!("MAP {host} {address}"));
         let hosts = blocked.chain(hosts);
         let hosts = hosts.collect::<Vec<_>>().join(",");
         let hosts = (!hosts.is_empty()).then(|| format!("host-resolver-rules={hosts}"));
-        let defaults = defaults.chain(["window-size=800,600"]).chain(hosts.as_deref());
+        // Only WebSockets take the proxy of neither HTTP nor HTTPS, and loopback addresses, too.
+        let proxy = websockets.map(|to| {
+            let rules = format!("http=direct://;https=direct://;socks=socks5://{to}");
+            [format!("proxy-server={rules}"), "proxy-bypass-list=<-loopback>".to_owned()]
+        });
+        let defaults = defaults.chain(["window-size=800,600"]).map(str::to_owned);
+        let defaults = defaults.chain(hosts).chain(proxy.into_iter().flatten());
         let defaults = defaults.filter(|argument| {
             let name = name(argument);
             !own.contains(&name) && !self.ignored.contains(&name)
         });
-        let all = defaults.map(str::to_owned).chain(self.arguments.iter().cloned());
+        let all = defaults.chain(self.arguments.iter().cloned());
         let mut all: Vec<String> = all.map(|argument| format!("--{argument}")).collect();
         all.push("--remote-debugging-pipe".to_owned());
         all.push(format!("--user-data-dir={}", folder.display()));
@@ -193,6 +211,8 @@ pub(crate) struct Launched {
     pub(crate) output: File,
     /// Removed at the end.
     pub(crate) folder: TempDir,
+    /// Lives as long as it.
+    pub(crate) proxy: Option<WebSocketProxy>,
 }
 
 /// Starts Chromium. The kernel ends it with the thread that calls this.
@@ -206,7 +226,9 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<Launched, String> {
     let folder = tempfile::Builder::new().prefix(&start).tempdir();
     let folder = folder.map_err(|error| format!("no folder for the browser's profile: {error}"))?;
     let mut command = Command::new(&executable);
-    command.args(options.arguments(folder.path()));
+    let proxy = options.websocket_proxy()?;
+    let address = proxy.as_ref().map(|proxy| proxy.address);
+    command.args(options.arguments(folder.path(), address));
     // What it keeps outside of the profile.
     for variable in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME"] {
         command.env(variable, folder.path());
@@ -215,7 +237,7 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<Launched, String> {
     let started = spawn(command);
     let (child, input, output) =
         started.map_err(|error| format!("{} cannot be started: {error}", executable.display()))?;
-    Ok(Launched { child, input, output, folder })
+    Ok(Launched { child, input, output, folder, proxy })
 }
 
 fn spawn(mut command: Command) -> io::Result<(Child, File, File)> {
@@ -275,7 +297,7 @@ mod tests {
         LaunchOptions::read(&BrowserSettings {
             environment: variables.iter().map(owned).collect(),
             hosts: vec![("*.shop.test".to_owned(), "127.9.8.7:80".to_owned())],
-            blocked: vec!["ads.test".to_owned()],
+            blocked: BlockedTargets::read(&["ads.test".to_owned()], &[]).expect("valid patterns"),
             ..BrowserSettings::default()
         })
     }
@@ -307,7 +329,7 @@ mod tests {
             ("K6_BROWSER_IGNORE_DEFAULT_ARGS", "mute-audio"),
             ("K6_BROWSER_HEADLESS", "false"),
         ])
-        .arguments(Path::new("/profile"));
+        .arguments(Path::new("/profile"), None);
         let count = |start: &str| arguments.iter().filter(|one| one.starts_with(start)).count();
         assert_eq!(count("--lang=de"), 1);
         assert_eq!(

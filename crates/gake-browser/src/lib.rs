@@ -13,6 +13,7 @@ mod module;
 mod pipe;
 mod remote;
 mod routes;
+mod websocket_proxy;
 
 use gake_k6::extension::Extension;
 

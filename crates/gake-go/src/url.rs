@@ -64,20 +64,19 @@ pub fn normalized(text: &str) -> Result<Cow<'_, str>, String> {
 }
 
 /// The URL of the request for `text`, parsed as `url`: Go keeps the `.` and `..` segments of its
-/// path.
+/// path, and its query as it is written.
 #[must_use]
 pub fn request_url<'a>(text: &str, url: &'a Url) -> Cow<'a, str> {
     let as_read = Cow::Borrowed(&url[..Position::AfterQuery]);
     let Ok(written) = normalized(text) else { return as_read };
     let Some((_, after)) = written.split_once("://") else { return as_read };
-    let after = after.split(['?', '#']).next().unwrap_or(after);
-    match after.find('/').map(|at| &after[at..]) {
-        Some(path) if path != url.path() => {
-            let (before, query) = (&url[..Position::BeforePath], &url[Position::AfterPath..]);
-            Cow::Owned(format!("{before}{path}{}", cut(query, '#').0))
-        }
-        _ => as_read,
+    let (after, query) = cut(cut(after, '#').0, '?');
+    let path = after.find('/').map_or(url.path(), |at| &after[at..]);
+    if path == url.path() && query == url.query() {
+        return as_read;
     }
+    let (mark, query) = query.map_or(("", ""), |query| ("?", query));
+    Cow::Owned(format!("{}{path}{mark}{query}", &url[..Position::BeforePath]))
 }
 
 /// The `Host` header for `text`, parsed as `url`: as it was written, in its case and with a default
@@ -262,7 +261,7 @@ mod tests {
             ("http://h/./a/%2e%2E/b", "http://h/./a/%2e%2E/b"),
             ("http://h/..", "http://h/.."),
             ("HTTP://H:80/a\\b", "http://h/a%5Cb"),
-            ("http://h/p|q?x=a b", "http://h/p%7Cq?x=a%20b"),
+            ("http://h/p|q?x=a b&\"é", "http://h/p%7Cq?x=a b&\"é"),
             ("http://user:pass@h/a/../b", "http://user:pass@h/a/../b"),
             ("http://h?x=/../y", "http://h/?x=/../y"),
             ("http://h", "http://h/"),

@@ -68,7 +68,20 @@ impl BlockedTargets {
         self.names.is_empty() && self.networks.is_empty()
     }
 
-    pub(crate) fn has_networks(&self) -> bool {
+    /// The patterns of host names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// Whether a host with these addresses is blocked.
+    #[must_use]
+    pub fn blocks(&self, host: &str, addresses: &[IpAddr]) -> bool {
+        self.host(host).is_some() || self.address(addresses).is_some()
+    }
+
+    /// Whether addresses are blocked.
+    #[must_use]
+    pub fn has_networks(&self) -> bool {
         !self.networks.is_empty()
     }
 

@@ -39,4 +39,5 @@ pub mod work;
 pub use gake_go::duration;
 pub use gake_script::Exception;
 pub use gake_script::user::{Stacks, within};
-pub use user::loader::{check_local, not_on_disk};
+pub use user::import_errors::not_on_disk;
+pub use user::loader::check_local;

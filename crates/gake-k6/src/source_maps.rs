@@ -208,6 +208,26 @@ fn numbers(segment: &str) -> Option<([i64; 5], usize)> {
     (shift == 0 && count > 0).then_some((fields, count))
 }
 
+/// The column that k6 shows for one of a TypeScript module. Its map has a place for each token, and
+/// counts from 0: the token itself, or the first one in parentheses or brackets.
+///
+/// `stripped` is the line without types, to which `column` refers: what follows it ends the line, or
+/// what precedes it begins the line.
+pub(crate) fn typescript_column(line: &str, stripped: &str, column: u32) -> u32 {
+    let rest: String = stripped.chars().skip(column.saturating_sub(1) as usize).collect();
+    let column = match line.strip_suffix(&rest) {
+        Some(before) if !rest.is_empty() => before.chars().count() as u32 + 1,
+        _ => column,
+    };
+    let mut rest = line.chars().skip(column.saturating_sub(1) as usize);
+    match rest.next() {
+        Some('(' | '[') => column + rest.take_while(|next| next.is_whitespace()).count() as u32,
+        // The end of a call has a place, too.
+        Some(_) if rest.next() == Some(')') => column,
+        _ => column.saturating_sub(1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,5 +284,16 @@ mod tests {
         for wrong in ["!", "gggggggggggA", "A,gA,", "zzzzzz", "D"] {
             let _ = segments(wrong);
         }
+    }
+
+    #[test]
+    fn columns_of_typescript_count_from_0() {
+        for (column, expected) in [(1, 0), (3, 2), (4, 5), (7, 7), (60, 59)] {
+            let line = "a.b( c[1])";
+            assert_eq!(typescript_column(line, line, column), expected, "{column}");
+        }
+        assert_eq!(typescript_column("const a: A<B> = b(c)", "const a = b(c)", 12), 18);
+        assert_eq!(typescript_column("a.b(c as C)", "a.b(c)", 3), 2);
+        assert_eq!(typescript_column("a(b.c)", "a(b.c)", 5), 5);
     }
 }

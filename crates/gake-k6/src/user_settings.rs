@@ -69,8 +69,8 @@ pub struct BrowserSettings {
     pub environment: Vec<(String, String)>,
     /// The option `hosts`: addresses by host name or pattern, each maybe with a port.
     pub hosts: Vec<(String, String)>,
-    /// The option `blockHostnames`.
-    pub blocked: Vec<String>,
+    /// The options `blockHostnames` and `blacklistIPs`.
+    pub blocked: BlockedTargets,
 }
 
 /// The value of `httpDebug`.

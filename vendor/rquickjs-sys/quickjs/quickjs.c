@@ -13471,7 +13471,7 @@ static JSBigInt *js_bigint_pow(JSContext *ctx, const JSBigInt *a, JSBigInt *b)
 
     /* b must be >= 0 */
     if (js_bigint_sign(b)) {
-        JS_ThrowRangeError(ctx, "BigInt negative exponent");
+        JS_ThrowRangeError(ctx, "exponent must be positive");
         return NULL;
     }
     if (b->len == 1 && b->tab[0] == 0) {
@@ -15434,9 +15434,17 @@ static JSValue JS_StringToBigInt(JSContext *ctx, JSValue val)
 
 static JSValue JS_StringToBigIntErr(JSContext *ctx, JSValue val)
 {
+    JSValue text = js_dup(val);
+
     val = JS_StringToBigInt(ctx, val);
-    if (JS_VALUE_IS_NAN(val))
-        return JS_ThrowSyntaxError(ctx, "invalid BigInt literal");
+    if (JS_VALUE_IS_NAN(val)) {
+        const char *shown = JS_ToCString(ctx, text);
+        val = JS_EXCEPTION;
+        if (shown)
+            JS_ThrowSyntaxError(ctx, "Cannot convert %s to a BigInt", shown);
+        JS_FreeCString(ctx, shown);
+    }
+    JS_FreeValue(ctx, text);
     return val;
 }
 
@@ -15703,6 +15711,16 @@ static no_inline int js_not_slow(JSContext *ctx, JSValue *sp)
     return -1;
 }
 
+/* Throws if an operand is a big integer, which the other one is not. */
+static bool js_mixes_bigint(JSContext *ctx, uint32_t tag1, uint32_t tag2)
+{
+    if (tag1 != JS_TAG_BIG_INT && tag1 != JS_TAG_SHORT_BIG_INT &&
+        tag2 != JS_TAG_BIG_INT && tag2 != JS_TAG_SHORT_BIG_INT)
+        return false;
+    JS_ThrowTypeError(ctx, "Cannot mix BigInt and other types, use explicit conversions");
+    return true;
+}
+
 static no_inline __exception int js_binary_arith_slow(JSContext *ctx, JSValue *sp,
                                                       OPCodeEnum op)
 {
@@ -15861,6 +15879,11 @@ static no_inline __exception int js_binary_arith_slow(JSContext *ctx, JSValue *s
     } else {
         double dr;
         /* float64 result */
+        if (js_mixes_bigint(ctx, tag1, tag2)) {
+            JS_FreeValue(ctx, op1);
+            JS_FreeValue(ctx, op2);
+            goto exception;
+        }
         if (JS_ToFloat64Free(ctx, &d1, op1)) {
             JS_FreeValue(ctx, op2);
             goto exception;
@@ -15999,6 +16022,11 @@ static no_inline __exception int js_add_slow(JSContext *ctx, JSValue *sp)
     } else {
         double d1, d2;
         /* float64 result */
+        if (js_mixes_bigint(ctx, tag1, tag2)) {
+            JS_FreeValue(ctx, op1);
+            JS_FreeValue(ctx, op2);
+            goto exception;
+        }
         if (JS_ToFloat64Free(ctx, &d1, op1)) {
             JS_FreeValue(ctx, op2);
             goto exception;
@@ -43680,7 +43708,7 @@ static JSValue js_function_toString(JSContext *ctx, JSValueConst this_val,
             pref = "async function *";
             break;
         }
-        suff = "() {\n    [native code]\n}";
+        suff = "() { [native code] }";
         name = JS_GetProperty(ctx, this_val, JS_ATOM_name);
         if (JS_IsUndefined(name))
             name = js_empty_string(ctx->rt);
@@ -59803,10 +59831,13 @@ static JSValue JS_ToBigIntCtorFree(JSContext *ctx, JSValue val)
             if (!r) {
                 if (res == 0) {
                     val = JS_EXCEPTION;
-                } else if (res == 1) {
-                    val = JS_ThrowRangeError(ctx, "cannot convert to BigInt: not an integer");
                 } else {
-                    val = JS_ThrowRangeError(ctx, "cannot convert NaN or Infinity to BigInt");                }
+                    const char *shown = JS_ToCString(ctx, val);
+                    val = JS_EXCEPTION;
+                    if (shown)
+                        JS_ThrowRangeError(ctx, "Cannot convert %s to a BigInt", shown);
+                    JS_FreeCString(ctx, shown);
+                }
             } else {
                 val = JS_CompactBigInt(ctx, r);
             }
@@ -59825,7 +59856,9 @@ static JSValue JS_ToBigIntCtorFree(JSContext *ctx, JSValue val)
     case JS_TAG_UNDEFINED:
     default:
         JS_FreeValue(ctx, val);
-        return JS_ThrowTypeError(ctx, "cannot convert to BigInt");
+        return JS_ThrowTypeError(ctx, "Cannot convert %s to a BigInt",
+                                 JS_IsNull(val) ? "null" :
+                                 JS_IsUndefined(val) ? "undefined" : "Symbol");
     }
     return val;
 }

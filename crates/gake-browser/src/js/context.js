@@ -22,14 +22,14 @@ class BrowserContext {
 
     /** The commands that make a page what the options want. */
     emulation() {
-        const { bypassCSP, colorScheme, geolocation, ignoreHTTPSErrors, javaScriptEnabled, locale, reducedMotion, timezoneID, userAgent } = this.options;
+        const { bypassCSP, colorScheme, geolocation, ignoreHTTPSErrors, javaScriptEnabled, locale = 'en-US', reducedMotion, timezoneID, userAgent } = this.options;
         const commands = [];
         if (bypassCSP) commands.push(['Page.setBypassCSP', { enabled: true }]);
         if (ignoreHTTPSErrors) commands.push(['Security.setIgnoreCertificateErrors', { ignore: true }]);
         if (javaScriptEnabled === false) commands.push(['Emulation.setScriptExecutionDisabled', { value: true }]);
-        if (locale) commands.push(['Emulation.setLocaleOverride', { locale }]);
+        commands.push(['Emulation.setLocaleOverride', { locale }]);
         if (timezoneID) commands.push(['Emulation.setTimezoneOverride', { timezoneId: timezoneID }]);
-        if (userAgent || locale) commands.push(['Emulation.setUserAgentOverride', { userAgent: userAgent ?? agent, acceptLanguage: locale }]);
+        commands.push(['Emulation.setUserAgentOverride', { userAgent: userAgent ?? agent, acceptLanguage: locale }]);
         if (geolocation) commands.push(['Emulation.setGeolocationOverride', { accuracy: 0, ...geolocation }]);
         if (this.isOffline) commands.push(['Network.emulateNetworkConditions', { offline: true, latency: 0, downloadThroughput: -1, uploadThroughput: -1 }]);
         const features = [];

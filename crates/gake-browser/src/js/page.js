@@ -282,8 +282,9 @@ class Page {
 
     async close() {
         if (this.isGone) return;
-        // The last web vitals are reported when a page is left.
-        const last = this.send('Runtime.evaluate', { expression: "dispatchEvent(new Event('pagehide'))" });
+        // The last web vitals are reported when a page is left, and the first ones when it is painted.
+        const expression = "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(dispatchEvent(new Event('pagehide'))))))";
+        const last = this.send('Runtime.evaluate', { expression, awaitPromise: true });
         await this.connection.limit(last, 1000).catch(nothing);
         if (this.isGone) return;
         await this.connection.send(null, 'Target.closeTarget', { targetId: this.targetId }).catch(nothing);

@@ -82,8 +82,9 @@ impl PreparedTest {
         let refused = |why: String| LoadRefusal { why, exit: ANY, log: Some(Arc::clone(log)) };
         let prepared = script.prepare(run).map_err(|error| refused(error.to_string()))?;
         let outputs = out::start(&flags.out, options, &outs, console).map_err(refused)?;
+        // The summary and thresholds know no other tags, either.
+        let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
         if let Some(outputs) = &outputs {
-            let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
             let _ = script.test.tap.set(Arc::clone(&outputs.tap));
         }
         Ok(Self { loaded, prepared, outputs, rows: None })

@@ -113,9 +113,35 @@ pub(super) fn last(
 
 /// The execution, the script, and the outputs of samples: files, or URLs that may contain secrets.
 fn what_runs(execution: &str, script: &str, outputs: &[String], redactor: &Redactor) -> String {
-    let outputs = if outputs.is_empty() { "-".to_owned() } else { outputs.join(", ") };
+    let outputs = match outputs {
+        [] => "-".to_owned(),
+        outputs => {
+            outputs.iter().map(|output| described_output(output)).collect::<Vec<_>>().join(", ")
+        }
+    };
     let lines = [("execution", execution), ("script", script), ("output", &outputs)];
     lines.map(|(what, text)| format!("{what:>14}: {}", &*redactor.text(text))).join("\n")
+}
+
+/// An output as k6 describes it.
+fn described_output(output: &str) -> String {
+    match output.split_once('=').unwrap_or((output, "")) {
+        ("json", "" | "-") => "json(stdout)".to_owned(),
+        ("csv", "" | "-") => "csv (stdout)".to_owned(),
+        (format @ ("json" | "csv"), file) => format!("{format} ({file})"),
+        // Without the user and the database, which is the last segment of the path.
+        ("influxdb", url) if url.contains("://") => {
+            let (scheme, rest) = url.split_once("://").unwrap_or_default();
+            let rest = rest.split('?').next().unwrap_or_default();
+            let server = rest.rsplit_once('/').map_or(rest, |(server, _)| server);
+            let host = server.rsplit_once('@').map_or(server, |(_, host)| host);
+            format!("InfluxDBv1 ({scheme}://{host})")
+        }
+        ("experimental-prometheus-rw", url) if !url.is_empty() => {
+            format!("Prometheus remote write ({url})")
+        }
+        _ => output.to_owned(),
+    }
 }
 
 /// The status line on a terminal while users are created and run.
@@ -157,12 +183,23 @@ mod tests {
     use gake_session::redaction::redactor_for;
 
     #[test]
-    fn the_password_of_an_output_is_not_shown() {
+    fn outputs_are_described_as_in_k6_without_passwords() {
         let redactor = redactor_for(SecretNames::default()).unwrap();
-        let outputs = ["json=a.json", "influxdb=http://me:s3cr3t@db:8086/k6"].map(str::to_owned);
-        let shown = what_runs("local", "s.js", &outputs, &redactor);
-        let (start, output) = shown.split_once("        output: json=a.json, influxdb=").unwrap();
-        assert_eq!(start, "     execution: local\n        script: s.js\n");
-        assert!(output.contains("@db:8086/k6") && !output.contains("s3cr3t"), "{shown}");
+        let outputs = [
+            "json=a.json",
+            "json",
+            "csv=b.csv.gz",
+            "influxdb=http://me:s3cr3t@db:8086/proxy/k6?insecure=true",
+            "influxdb=https://db/",
+            "experimental-prometheus-rw=http://me:s3cr3t@p/write",
+            "opentelemetry",
+        ];
+        let shown = what_runs("local", "s.js", &outputs.map(str::to_owned), &redactor);
+        let expected = "     execution: local\n        script: s.js\n        output: \
+                        json (a.json), json(stdout), csv (b.csv.gz), \
+                        InfluxDBv1 (http://db:8086/proxy), InfluxDBv1 (https://db), \
+                        Prometheus remote write (http://me:redacted-";
+        assert!(shown.starts_with(expected) && !shown.contains("s3cr3t"), "{shown}");
+        assert!(shown.ends_with("@p/write), opentelemetry"), "{shown}");
     }
 }

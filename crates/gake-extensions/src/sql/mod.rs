@@ -39,9 +39,10 @@ const IDLE_MAX: i64 = 2;
 /// The frame of methods in stacks.
 const NATIVE: &str = "reflect.methodValueCall";
 
-/// The error of a database after `close`.
 /// Archives and agents have no files of the machine.
 const NO_FILES: &str = "a script of an archive has databases in memory only (:memory:)";
+
+/// The error of a database after `close`.
 const CLOSED: &str = "sql: database is closed";
 
 /// The options of `open`.
@@ -73,10 +74,13 @@ pub(crate) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
                      driver: Value<'js>,
                      name: Opt<Value<'js>>,
                      options: Opt<Value<'js>>| {
-        let name = name.0.map_or(Ok(String::new()), |name| text(&ctx, &name))?;
-        let limits = limits(&ctx, options.0)?;
-        let database = Database::open(&ctx, &user, &driver, &name, limits)?;
-        Rc::new(database).shown(&ctx)
+        let opened = || {
+            let name = name.0.map_or(Ok(String::new()), |name| text(&ctx, &name))?;
+            let limits = limits(&ctx, options.0)?;
+            let database = Database::open(&ctx, &user, &driver, &name, limits)?;
+            Rc::new(database).shown(&ctx)
+        };
+        through_native(&ctx, NATIVE, opened())
     };
     let module = Object::new(ctx.clone())?;
     module.set("open", Func::from(open))?;

@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::io::Write;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use flate2::write::GzDecoder;
 use gake_codec::http1::{ResponseHead, Visitor};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{Exchange, ExchangeEnd, Fault, ResponseSummary};
@@ -47,6 +49,8 @@ struct Received {
     headers: Vec<(String, String)>,
     address: Option<String>,
     reader: SseReader,
+    /// The decoder of a compressed body.
+    gzip: Option<GzDecoder<Vec<u8>>>,
     body_bytes: u64,
     exchange: Option<Exchange>,
 }
@@ -296,6 +300,16 @@ impl Visitor for Collector {
             (gake_k6::user::request_params::canonical(header.name), value)
         };
         received.headers = head.headers.iter().map(line).collect();
+        let is_gzip = |(name, value): &(String, String)| {
+            name == "Content-Encoding" && value.eq_ignore_ascii_case("gzip")
+        };
+        received.gzip = None;
+        if received.headers.iter().any(is_gzip) {
+            received.gzip = Some(GzDecoder::new(Vec::new()));
+            // As in Go, whose client decodes the body.
+            let of_body = ["Content-Encoding", "Content-Length"];
+            received.headers.retain(|(name, _)| !of_body.contains(&name.as_str()));
+        }
         received.status = head.status;
         received.body_bytes = 0;
         received.reader = SseReader::default();
@@ -304,7 +318,11 @@ impl Visitor for Collector {
     fn body(&mut self, bytes: &[u8]) {
         let mut received = self.0.borrow_mut();
         received.body_bytes += bytes.len() as u64;
-        received.reader.feed(bytes);
+        let Received { gzip, reader, .. } = &mut *received;
+        let Some(gzip) = gzip else { return reader.feed(bytes) };
+        // What precedes an error is read.
+        let _ = gzip.write_all(bytes).and_then(|()| gzip.flush());
+        reader.feed(&std::mem::take(gzip.get_mut()));
     }
 }
 

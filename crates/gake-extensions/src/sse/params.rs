@@ -43,6 +43,8 @@ impl SseParams {
         let (method, body) = ("GET".to_owned(), String::new());
         let mut request = RequestParams::new(vu);
         request.set_header("Accept", "text/event-stream");
+        // As Go's client adds it.
+        request.set_header("Accept-Encoding", "gzip");
         let mut read = Self { url, method, body, request, timeout: None };
         if let Some(params) = given(params).and_then(Value::into_object) {
             for property in params.props::<String, Value<'js>>() {

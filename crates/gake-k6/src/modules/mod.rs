@@ -105,16 +105,17 @@ pub fn is_builtin(name: &str) -> bool {
     name == "k6" || name.starts_with("k6/")
 }
 
-/// Looks for a module that k6 has, or had, or that the test has as an extension.
-///
-/// # Errors
-/// k6's error for another one.
-pub(crate) fn known(test: &Test, name: &str) -> Result<(), String> {
-    let is_removed = || REMOVED.iter().any(|(removed, _)| *removed == name);
+/// Whether k6 has this module of its own, or had it, or the test has it as an extension.
+pub(crate) fn is_known(test: &Test, name: &str) -> bool {
     let is_extension = || test.extensions.find(name, test.settings().version).is_some();
-    match NAMES.contains(&name) || name == REDIS || is_removed() || is_extension() {
-        true => Ok(()),
-        false => Err(unknown(test, name)),
+    NAMES.contains(&name) || name == REDIS || why_removed(test, name).is_some() || is_extension()
+}
+
+/// k6's error for a module that it removed.
+pub(crate) fn why_removed(test: &Test, name: &str) -> Option<&'static str> {
+    match name {
+        REDIS if test.settings().version == K6Version::Two => Some(OLD_REDIS),
+        _ => REMOVED.iter().find(|(module, _)| *module == name).map(|(_, why)| *why),
     }
 }
 
@@ -157,21 +158,19 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
 }
 
 fn absent(test: &Test, name: &str) -> String {
-    let why = match name {
-        REDIS if test.settings().version == K6Version::Two => Some(OLD_REDIS),
-        _ => REMOVED.iter().find(|(module, _)| *module == name).map(|(_, why)| *why),
-    };
-    why.map_or_else(|| unknown(test, name), str::to_owned)
+    why_removed(test, name).map_or_else(|| unknown(test, &[name]), str::to_owned)
 }
 
 /// The start of names of extensions.
 const EXTENSION: &str = "k6/x/";
 
-/// k6's error for an unknown module of its own; that of an extension names those that are there.
-fn unknown(test: &Test, name: &str) -> String {
-    let start = format!("unknown modules [{name:?}] were tried to be loaded, but couldn't");
+/// k6's error for unknown modules of its own; with an extension among them it names those that are
+/// there.
+pub(crate) fn unknown(test: &Test, names: &[&str]) -> String {
+    let quoted = names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    let start = format!("unknown modules [{quoted}] were tried to be loaded, but couldn't");
     let known = test.extensions.names(EXTENSION);
-    if name.starts_with(EXTENSION) && !known.is_empty() {
+    if names.iter().any(|name| name.starts_with(EXTENSION)) && !known.is_empty() {
         return format!("{start}: the extensions of this program are {}", known.join(", "));
     }
     format!(

@@ -76,7 +76,7 @@ fn make_global<'js>(globals: &Object<'js>, name: &'static CStr) -> rquickjs::Res
             globals.prop(name, Property::from(class).writable().configurable())
         }
         "console" => globals.set(name, console::make(ctx)?),
-        "open" => globals.set(name, named("", name, loader::open)),
+        "open" => globals.set(name, named("", name, loader::open::open)),
         "require" => globals.set(name, named("", name, loader::require)),
         "setTimeout" | INTERVAL => {
             let start = move |ctx: Ctx<'js>,

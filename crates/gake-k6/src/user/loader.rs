@@ -5,13 +5,12 @@
     reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
 )]
 
-use std::borrow::Cow;
+pub(super) mod open;
+
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::io::ErrorKind;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use gake_js::errors::{go_error, go_error_of};
 use gake_js::native::named;
@@ -22,13 +21,15 @@ use gake_script::user::{add_builtins, object_module};
 use rquickjs::function::{Opt, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
+use rquickjs::object::Accessor;
 use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
 use url::Url;
 
+use super::import_errors::{NO_SPECIAL, init_only, not_local, not_on_disk, not_retrieved};
 use super::vu::{Vu, VuStage};
-use crate::modules::{self, OpenedBinaries};
-use crate::paths::{FILE, file_path, file_url, folder, imported, normal, resolved};
-use crate::source_maps::names_map;
+use crate::modules;
+use crate::paths::{FILE, file_path, folder, imported, resolved};
+use crate::source_maps::{names_map, typescript_column};
 use crate::test::LogLevel;
 
 /// Modules whose text contains this get `import.meta.resolve`.
@@ -49,12 +50,15 @@ pub(crate) struct Modules {
     unresolved: Rc<RefCell<Option<String>>>,
     /// Required modules whose code runs, the innermost last.
     running: Rc<RefCell<Vec<String>>>,
+    /// While the imports of the main module are resolved, those that k6 does not know: it names all
+    /// of them, if no other import fails.
+    unknown: Rc<RefCell<Option<BTreeSet<String>>>>,
 }
 
 impl Modules {
     pub(crate) fn new(vu: &Rc<Vu>) -> Self {
-        let (made, unresolved, running) = Default::default();
-        Self { vu: Rc::clone(vu), made, unresolved, running }
+        let (made, unresolved, running, unknown) = Default::default();
+        Self { vu: Rc::clone(vu), made, unresolved, running, unknown }
     }
 
     /// Why an import could not be resolved, if `thrown` is that error.
@@ -84,12 +88,24 @@ impl Modules {
         name: &str,
     ) -> rquickjs::Result<Module<'js, Declared>> {
         let text = self.text(ctx, name)?;
-        self.declare(ctx, name, text)
+        self.unknown.replace(Some(BTreeSet::new()));
+        let declared = self.declare(ctx, name, text);
+        let unknown = self.unknown.take().unwrap_or_default();
+        if declared.is_err() || unknown.is_empty() {
+            return declared;
+        }
+        let names: Vec<&str> = unknown.iter().map(String::as_str).collect();
+        let why = modules::unknown(&self.vu.test, &names);
+        self.unresolved.replace(Some(why.clone()));
+        Err(go_error(ctx, &why))
     }
 
     fn find(&self, base: &str, name: &str) -> Result<String, String> {
         if modules::is_builtin(name) {
-            return modules::known(&self.vu.test, name).map(|()| name.to_owned());
+            return match modules::is_known(&self.vu.test, name) || self.postpones(name) {
+                true => Ok(name.to_owned()),
+                false => Err(modules::unknown(&self.vu.test, &[name])),
+            };
         }
         if name.starts_with("http://") {
             return Err(format!(
@@ -127,6 +143,14 @@ impl Modules {
         };
         self.vu.test.file(&path).map_err(|_| not_on_disk(name))?;
         Ok(format!("{FILE}{}", path.display()))
+    }
+
+    /// Notes an unknown module, if its error can wait.
+    fn postpones(&self, name: &str) -> bool {
+        let mut unknown = self.unknown.borrow_mut();
+        // Code of required modules runs already.
+        let unknown = unknown.as_mut().filter(|_| self.running.borrow().is_empty());
+        unknown.map(|names| names.insert(name.to_owned())).is_some()
     }
 
     fn require<'js>(&self, ctx: &Ctx<'js>, base: &str, name: &str) -> rquickjs::Result<Value<'js>> {
@@ -200,6 +224,15 @@ impl Modules {
         let result = run();
         self.running.borrow_mut().pop();
         result
+    }
+
+    /// The source of a loaded module.
+    fn source(&self, name: &str) -> Option<String> {
+        let bytes = match is_remote(name) {
+            true => self.vu.test.remote(name).ok()?,
+            false => self.vu.test.file(&file_path(name)).ok()?,
+        };
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn text<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<String> {
@@ -292,79 +325,17 @@ impl Modules {
 
     /// The place in the source of a bundled module.
     pub(super) fn origin(&self, module: &str, row: u32, column: u32) -> Option<(String, u32, u32)> {
+        if is_typescript(module) {
+            let text = self.source(module)?;
+            let stripped = self.vu.test.stripped.javascript(module, &text).ok()?;
+            let line =
+                |text: &str| Some(text.lines().nth(row.checked_sub(1)? as usize)?.to_owned());
+            let column = typescript_column(&line(&text)?, &line(&stripped)?, column);
+            return Some((module.to_owned(), row, column));
+        }
         // The map does not know the line before the code of a required module.
         let wrapped = u32::from(self.made.borrow().contains_key(module));
         self.vu.test.source_maps.origin(module, row.checked_sub(wrapped)?, column)
-    }
-
-    fn open<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        mode: Option<&str>,
-    ) -> rquickjs::Result<Value<'js>> {
-        use rquickjs::IntoJs;
-        if self.vu.stage.get() != VuStage::Init {
-            return Err(go_error(ctx, &init_only("open")));
-        }
-        const NATIVE: &str = "go.k6.io/k6/v2/internal/js.(*Bundle).setInitGlobals.func3";
-        self.local_caller(ctx, name)?;
-        if name.is_empty() {
-            return Err(go_error_of(ctx, NATIVE, "open() can't be used with an empty filename"));
-        }
-        let path = match name.starts_with(FILE) {
-            true => file_path(name),
-            false if name.starts_with('/') => normal(name.as_ref()),
-            false => normal(&self.open_folder(ctx).join(name)),
-        };
-        let bytes = self.vu.test.file(&path).map_err(|error| {
-            let path = path.display();
-            let message = match error.kind() {
-                ErrorKind::NotFound => format!("stat {path}: no such file or directory"),
-                ErrorKind::PermissionDenied => format!("open {path}: permission denied"),
-                ErrorKind::IsADirectory => {
-                    format!("open() can't be used with directories, path: \"{path}\"")
-                }
-                _ => format!("open {path}: {error}"),
-            };
-            go_error_of(ctx, NATIVE, &message)
-        })?;
-        match mode {
-            Some("b") => gake_js::value::buffer(ctx, bytes.to_vec())?.into_js(ctx),
-            _ => {
-                let text = String::from_utf8_lossy(&bytes);
-                if matches!(text, Cow::Owned(_)) {
-                    OpenedBinaries::of(&self.vu).push(Arc::clone(&bytes));
-                }
-                text.into_owned().into_js(ctx)
-            }
-        }
-    }
-}
-
-impl Modules {
-    /// The folder to which paths of `open` are relative: as in k6, that of the module whose own code
-    /// runs, and not that of a function which this code calls. The first load warns of such calls.
-    fn open_folder(&self, ctx: &Ctx<'_>) -> PathBuf {
-        let main = &self.vu.test.main;
-        let own = caller(ctx).unwrap_or_else(|| main.clone());
-        let running = self.running.borrow().last().cloned();
-        let running = running.or_else(|| modules_on_stack(ctx).last());
-        let base = folder(running.as_ref().unwrap_or(main));
-        if base != folder(&own) && self.vu.test.settings.get().is_none() {
-            let own =
-                own.strip_prefix(FILE).map_or_else(|| own.clone(), |path| file_url(path.as_ref()));
-            let warning = format!(
-                "open() was used and is currently relative to '{}/', but in the future it will be \
-                 aligned with how `require` and imports work and will be relative to '{own}'. This \
-                 means that in the future open will open relative path relative to the module/file it \
-                 is written in. You can future proof this by using `import.meta.resolve()` to get \
-                 relative paths to the file it is written in the current k6 version.",
-                file_url(&base).trim_end_matches('/')
-            );
-            self.vu.test.log(LogLevel::Warning, &warning, &[]);
-        }
-        base
     }
 }
 
@@ -394,12 +365,25 @@ impl Loader for Modules {
         _attributes: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<Module<'js, Declared>> {
         if modules::is_builtin(name) {
-            let exports = self.builtin(ctx, name)?;
+            let exports = match modules::why_removed(&self.vu.test, name) {
+                // Not before the modules ahead of it have run.
+                Some(why) => throwing(ctx, why)?,
+                None if !modules::is_known(&self.vu.test, name) => Object::new(ctx.clone())?,
+                None => self.builtin(ctx, name)?,
+            };
             return object_module(ctx, name, exports.as_value(), true);
         }
         let text = self.text(ctx, name)?;
         self.declare(ctx, name, text)
     }
+}
+
+/// Exports whose evaluation throws.
+fn throwing<'js>(ctx: &Ctx<'js>, why: &'static str) -> rquickjs::Result<Object<'js>> {
+    let exports = Object::new(ctx.clone())?;
+    let throws = move |ctx: Ctx<'js>| -> rquickjs::Result<()> { Err(go_error(&ctx, why)) };
+    exports.prop("default", Accessor::from(throws))?;
+    Ok(exports)
 }
 
 /// Checks that the calling module may read the local file `name`.
@@ -420,15 +404,6 @@ pub(super) fn require<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Valu
     modules.require(&ctx, &base, &name)
 }
 
-/// The global `open`.
-pub(super) fn open<'js>(
-    ctx: Ctx<'js>,
-    name: String,
-    mode: Opt<String>,
-) -> rquickjs::Result<Value<'js>> {
-    Modules::of(&ctx)?.open(&ctx, &name, mode.0.as_deref())
-}
-
 /// The user data of a context: its user's modules.
 struct ModulesUserData(Modules);
 
@@ -436,37 +411,6 @@ struct ModulesUserData(Modules);
 unsafe impl<'js> JsLifetime<'js> for ModulesUserData {
     type Changed<'to> = Self;
 }
-
-/// k6's error for a function that only init code may call.
-fn init_only(function: &str) -> String {
-    format!(
-        "the \"{function}\" function is only available in the init stage (i.e. the global scope), see \
-         https://grafana.com/docs/k6/latest/using-k6/test-lifecycle/ for more information"
-    )
-}
-
-/// k6's error for an import that is not a file.
-pub fn not_on_disk(name: &str) -> String {
-    format!(
-        "The moduleSpecifier \"{name}\" couldn't be found on local disk. Make sure that you've \
-         specified the right path to the file. If you're running k6 using the Docker image make sure \
-         you have mounted the local directory (-v /local/path/:/inside/docker/path) containing your \
-         script and modules so that they're accessible by k6 from inside of the container, see \
-         https://grafana.com/docs/k6/latest/using-k6/modules/#use-modules-with-docker."
-    )
-}
-
-/// k6's error for a module or source map that cannot be fetched.
-fn not_retrieved(name: &str, url: &str, error: &str) -> String {
-    format!(
-        "The moduleSpecifier {name:?} couldn't be retrieved from the resolved url {url:?}. Error : \
-         \"{error}\""
-    )
-}
-
-/// k6's error for shortcuts that it supported once.
-const NO_SPECIAL: &str =
-    "'special' urls are no longer supported - please use real ones. You can get yours by";
 
 fn is_remote(module: &str) -> bool {
     module.starts_with(HTTPS)
@@ -491,11 +435,6 @@ fn modules_on_stack(ctx: &Ctx<'_>) -> impl Iterator<Item = String> {
     let names =
         (0..STACK_MAX).filter_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
     names.filter(|name| name.starts_with(FILE) || is_remote(name))
-}
-
-/// k6's error for a module from the network that asks for a local file.
-fn not_local(module: &str, name: &str) -> String {
-    format!("origin ({module}) not allowed to load local file: {name}")
 }
 
 #[cfg(test)]

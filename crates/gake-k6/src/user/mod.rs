@@ -4,6 +4,7 @@ pub mod clock;
 mod console;
 pub mod dial;
 mod globals;
+pub(crate) mod import_errors;
 pub(crate) mod lingering;
 pub(crate) mod loader;
 pub(crate) mod metric_context;

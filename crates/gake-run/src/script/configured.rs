@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use gake_core::plan::Overflow;
+use gake_k6::blocked::BlockedTargets;
 use gake_k6::features::Features;
 use gake_k6::metrics::registry;
 use gake_k6::options::{
@@ -191,7 +192,7 @@ impl ConfiguredScript {
         settings.version = asked.version;
         settings.features = features;
         settings.profile = asked.profile.then(Arc::default);
-        settings.browser = browser_settings(&options, &asked.system);
+        settings.browser = browser_settings(&options, &settings.blocked, &asked.system);
         // Cannot fail: set once, before any user runs.
         let _ = script.test.settings.set(settings);
         let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
@@ -227,7 +228,11 @@ fn features(names: &[String], log: &ScriptLog) -> Features {
 }
 
 /// The browser of the users.
-fn browser_settings(options: &K6Options, system: &BTreeMap<String, String>) -> BrowserSettings {
+fn browser_settings(
+    options: &K6Options,
+    blocked: &BlockedTargets,
+    system: &BTreeMap<String, String>,
+) -> BrowserSettings {
     let scenarios = options.scenarios.iter().flatten();
     let scenarios = scenarios.filter(|(_, scenario)| scenario.wants_browser());
     let is_its = |name: &str| name == "PATH" || name.starts_with("K6_BROWSER_");
@@ -237,7 +242,7 @@ fn browser_settings(options: &K6Options, system: &BTreeMap<String, String>) -> B
         scenarios: scenarios.map(|(name, _)| name.clone()).collect(),
         environment: environment.map(owned).collect(),
         hosts: options.hosts.iter().flatten().map(owned).collect(),
-        blocked: options.block_hostnames.iter().flatten().cloned().collect(),
+        blocked: blocked.clone(),
     }
 }
 

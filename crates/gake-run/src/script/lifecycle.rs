@@ -217,6 +217,8 @@ impl<'a> ScriptLifecycle<'a> {
         let PreparedScript { script, run, .. } = of;
         let network = Arc::new(network(run, script.key_log(run)?, None)?);
         let keys: TagKeys = run.keys.clone().into();
+        // A script runs once.
+        let _ = script.network.set((Arc::clone(&network), Arc::clone(&keys)));
         let (set_up, setup) = match earlier {
             Some(earlier) => (earlier, Ok(true)),
             None => script.set_up(run, (&network, &keys), interrupt),

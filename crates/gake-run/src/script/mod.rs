@@ -132,6 +132,8 @@ pub struct LoadedScript {
     functions: Vec<String>,
     /// Opened once for all runs.
     key_log: Arc<OnceLock<Option<Arc<TlsKeyLog>>>>,
+    /// That of its run, for what `handleSummary` sends.
+    network: Arc<OnceLock<(Arc<Network>, TagKeys)>>,
 }
 
 /// The settings of a script's run.
@@ -204,7 +206,8 @@ impl LoadedScript {
         let options = user.user.options()?;
         let metrics = user.user.vu.series_index.metrics();
         let functions = user.user.functions();
-        Ok(Self { test, options, metrics, functions, key_log: Arc::default() })
+        let (key_log, network) = Default::default();
+        Ok(Self { test, options, metrics, functions, key_log, network })
     }
 
     /// Whether it exports a function of this name.

@@ -128,7 +128,8 @@ impl LoadedScript {
         data: &str,
         limit: Duration,
     ) -> Result<Option<SummaryOutputs>, ScriptRunError> {
-        let user = StageUser::load(&self.test, None)?;
+        let network = self.network.get().map(|(network, keys)| (network, keys));
+        let user = StageUser::load(&self.test, network)?;
         let mut nothing = Tally::default();
         let never = || false;
         let stage = VuStage::Summary;

@@ -17,7 +17,8 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
     edits_of(redactor, bytes, depth, false)
 }
 
-/// The same; `is_label`: in a name of something, words after a colon are prose.
+/// The same; `is_label`: in a name of something, words after a colon or a scheme are prose unless
+/// they look like a secret.
 pub(super) fn edits_of(redactor: &Redactor, bytes: &[u8], depth: u8, is_label: bool) -> Edits {
     let mut edits = Edits::default();
     for place in shapes::find(bytes, false) {
@@ -25,7 +26,7 @@ pub(super) fn edits_of(redactor: &Redactor, bytes: &[u8], depth: u8, is_label: b
         edits.put(place, tag);
     }
     user_info(redactor, bytes, &mut edits);
-    credentials(redactor, bytes, &mut edits);
+    credentials(redactor, bytes, is_label, &mut edits);
     markup::edits(redactor, bytes, &mut edits);
     json::embedded(redactor, bytes, depth, &mut edits);
     fragments::parts(redactor, bytes, &mut edits);
@@ -70,7 +71,7 @@ pub(super) fn user_info(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
 
 /// Credentials after their scheme, wherever they stand: `Bearer SECRET`. Prose has words there,
 /// whose letters are of one case but the first.
-fn credentials(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
+fn credentials(redactor: &Redactor, bytes: &[u8], is_label: bool, edits: &mut Edits) {
     for at in 0..bytes.len() {
         let begins = at.checked_sub(1).is_none_or(|before| !is_name(bytes[before]));
         if !begins || !matches!(bytes[at] | 0x20, b'b') {
@@ -86,7 +87,13 @@ fn credentials(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
         }
         let end = space + 1 + word_length(&bytes[space + 1..]);
         let secret = &bytes[space + 1..end];
-        if !is_prose(secret.get(1..).unwrap_or_default()) && !is_nothing(secret) {
+        let is_basic = space - at == b"basic".len();
+        let is_secret = match is_label {
+            true if is_basic => holds_password(secret),
+            true => is_random(secret),
+            false => !is_prose(secret.get(1..).unwrap_or_default()),
+        };
+        if is_secret && !is_nothing(secret) {
             edits.put(space + 1..end, redactor.replacement(secret));
         }
     }
@@ -147,7 +154,7 @@ impl PairScanner<'_> {
         let name = String::from_utf8_lossy(&name).into_owned();
         let value = self.value_after(at + 1, &name, is_equals)?;
         let written = &self.bytes[value.place.clone()];
-        if self.is_label && !is_equals && is_prose(written) {
+        if self.is_label && !is_equals && !written.split(|byte| *byte == b' ').any(is_random) {
             return None;
         }
         let decoded = match value.is_encoded {
@@ -295,6 +302,40 @@ impl PairScanner<'_> {
 fn is_prose(value: &[u8]) -> bool {
     let end = value.iter().rposition(|byte| !b",.;:)".contains(byte)).map_or(0, |last| last + 1);
     end <= 16 && value[..end].iter().all(u8::is_ascii_lowercase)
+}
+
+/// Whether a word is a user and a password, in base64 or as they are.
+fn holds_password(word: &[u8]) -> bool {
+    let digit = |byte: &u8| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    };
+    let digits: Vec<u32> = word.iter().map_while(digit).map(u32::from).collect();
+    let decoded = digits.chunks(4).flat_map(|four| {
+        let bits = four.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * (4 - four.len()));
+        bits.to_be_bytes().into_iter().skip(1).take(four.len() * 6 / 8)
+    });
+    let decoded: Vec<u8> = decoded.collect();
+    let is_text = decoded.iter().all(|byte| !byte.is_ascii_control());
+    word.contains(&b':') || (is_text && decoded.contains(&b':'))
+}
+
+/// Whether a word looks like a secret, not like a name: a dozen characters with digits among
+/// letters, or more of them in both cases, which change more often than in `camelCase`.
+fn is_random(word: &[u8]) -> bool {
+    let kind = |byte: &u8| match byte {
+        b'0'..=b'9' => 0,
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        _ => 3,
+    };
+    let changes = word.windows(2).filter(|two| kind(&two[0]) != kind(&two[1])).count();
+    let (length_min, run_max) = if word.iter().any(u8::is_ascii_digit) { (12, 4) } else { (20, 3) };
+    word.len() >= length_min && changes * run_max >= word.len()
 }
 
 /// The length of a word, or of a mask, at the start.

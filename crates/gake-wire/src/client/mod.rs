@@ -111,12 +111,12 @@ impl<C: Clock + Clone + 'static> Client<C> {
         &self.shared.clock
     }
 
-    /// Prepares a request during the run; its origin may be new.
+    /// Prepares a request during the run; its origin may be new. The query is sent as the URL has it.
     ///
     /// # Errors
     /// See [`Network::make`].
     pub async fn prepare(&self, request: &HttpRequest) -> Result<PreparedRequest, Fault> {
-        self.shared.network.make(request).await
+        self.shared.network.make_as_written(request).await
     }
 
     /// Sends a request, follows its redirects, and returns the head and the first `keep` bytes of the

@@ -253,6 +253,23 @@ impl Network {
     /// `malformed` for an invalid request, or the fault in resolving its origin.
     pub async fn make(&self, request: &HttpRequest) -> Result<PreparedRequest, Fault> {
         let location = Location::parse(&request.url).map_err(|_| BAD_REQUEST)?;
+        self.make_at(request, location).await
+    }
+
+    /// As [`make`](Self::make); the query is sent as the URL has it.
+    pub(crate) async fn make_as_written(
+        &self,
+        request: &HttpRequest,
+    ) -> Result<PreparedRequest, Fault> {
+        let location = Location::parse_with_written_query(&request.url).map_err(|_| BAD_REQUEST)?;
+        self.make_at(request, location).await
+    }
+
+    async fn make_at(
+        &self,
+        request: &HttpRequest,
+        location: Location,
+    ) -> Result<PreparedRequest, Fault> {
         let origin = self.locate(&location).await?;
         self.encode(origin, HttpMessage::new(request, location)).map_err(|_| BAD_REQUEST)
     }

@@ -98,6 +98,22 @@ impl Location {
         })
     }
 
+    /// Parses a URL as Go does: its query is sent as it is written, blanks included.
+    ///
+    /// # Errors
+    /// The text is not an `http` or `https` URL, or its query has a control character.
+    pub(crate) fn parse_with_written_query(url: &str) -> Result<Self, LocationError> {
+        let url = url.split('#').next().unwrap_or_default();
+        let Some((before, query)) = url.split_once('?') else { return Self::parse(url) };
+        if query.bytes().any(|byte| byte.is_ascii_control()) {
+            return Err(LocationError::Blank(url.to_owned()));
+        }
+        let mut location = Self::parse(before)?;
+        location.target.push('?');
+        location.target.push_str(query);
+        Ok(location)
+    }
+
     /// Parses the URL of a WebSocket, `ws://` or `wss://`. The scheme is that of the upgrade request.
     ///
     /// # Errors
@@ -418,6 +434,20 @@ mod tests {
             assert_eq!((location.host.as_str(), location.port), (host, port), "{url}");
             assert_eq!(location.target, target, "{url}");
             assert_eq!(location.to_string(), shown, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_kept_as_it_is_written() {
+        for (url, target) in [
+            ("http://h/a b", None),
+            ("http://h/a?b c&\"é\"#d e", Some("/a?b c&\"é\"")),
+            ("http://h?x", Some("/?x")),
+            ("http://h/?a\r\nX: y", None),
+            ("http://h/<", Some("/%3C")),
+        ] {
+            let location = Location::parse_with_written_query(url).ok();
+            assert_eq!(location.as_ref().map(|location| location.target.as_str()), target, "{url}");
         }
     }
 

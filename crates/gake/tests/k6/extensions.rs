@@ -68,7 +68,7 @@ fn sqlite_answers_in_init_code_and_iterations() {
 }
 
 /// A server that responds to each request with the head and body for its path.
-fn sse_server(response: fn(&str) -> String) -> String {
+fn sse_server<R: Into<Vec<u8>> + 'static>(response: fn(&str) -> R) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -77,7 +77,7 @@ fn sse_server(response: fn(&str) -> String) -> String {
             let mut head = [0; 4096];
             let read = stream.read(&mut head).unwrap_or(0);
             let head = String::from_utf8_lossy(&head[..read]).into_owned();
-            let _ = stream.write_all(response(&head).as_bytes());
+            let _ = stream.write_all(&response(&head).into());
         }
     });
     url
@@ -129,6 +129,34 @@ fn events_are_handled_one_by_one() {
     let rest = "Get \"http://blocked.test/\": hostname (blocked.test) is in a blocked pattern \
         (blocked.test)\ninvalid number of arguments to sse.open";
     assert_eq!(lines.replace("\\\\\\\\n", "\\\\n"), format!("{once}{once}{rest}"));
+}
+
+#[test]
+fn compressed_events_are_decoded() {
+    // `gzip` of an event: `id: 1`, `data: zipped`.
+    const EVENT: &[u8] = &[
+        0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xcb, 0x4c, 0xb1, 0x52, 0x30,
+        0xe4, 0x4a, 0x49, 0x2c, 0x49, 0xb4, 0x52, 0xa8, 0xca, 0x2c, 0x28, 0x48, 0x4d, 0xe1, 0xe2,
+        0x02, 0x00, 0x72, 0xc7, 0x45, 0xa8, 0x14, 0x00, 0x00, 0x00,
+    ];
+    let url = sse_server(|head| {
+        assert!(head.to_ascii_lowercase().contains("accept-encoding: gzip\r\n"), "{head}");
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\
+                    Connection: close\r\n\r\n";
+        [head.as_bytes(), EVENT].concat()
+    });
+    let script = format!(
+        "import sse from 'k6/x/sse';
+        export default function () {{
+            const response = sse.open('{url}', (client) => {{
+                client.on('event', (event) => console.log(event.id, event.data));
+            }});
+            console.log(response.status, response.headers['Content-Encoding']);
+        }}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let (ran, lines) = printed(folder.path(), &script);
+    assert_eq!((ran.code, lines.as_str()), (Some(0), "1 zipped\n200 undefined"), "{ran:?}");
 }
 
 #[test]

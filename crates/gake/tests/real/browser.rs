@@ -266,6 +266,41 @@ fn pages_keep_to_the_hosts_of_the_script() {
 }
 
 #[test]
+fn sockets_of_pages_keep_to_the_addresses_of_the_script() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("script.js");
+    let script = "import { browser } from 'k6/browser';
+        import { check } from 'k6';
+        const address = __ENV.URL.slice('http://'.length);
+        const port = address.split(':')[1];
+        export const options = {
+            hosts: { 'shop.test': address, 'evil.test': '127.6.6.6:' + port }, blacklistIPs: ['127.6.0.0/16'],
+            scenarios: { ui: { executor: 'shared-iterations', options: { browser: { type: 'chromium' } } } },
+            thresholds: { checks: ['rate==1'] },
+        };
+        const open = (url) => new Promise((resolve) => {
+            const socket = new WebSocket(url);
+            socket.onerror = () => resolve('none');
+            socket.onopen = () => resolve('open');
+        });
+        export default async () => {
+            const page = await browser.newPage();
+            await page.goto('http://shop.test/');
+            // As in k6, whose contexts have a locale.
+            check(await page.evaluate(() => navigator.languages.join()), { 'en-US': (all) => all === 'en-US' });
+            for (const [host, expected] of [['shop.test', 'open'], ['evil.test', 'none'], ['127.6.6.7:' + port, 'none']]) {
+                const found = await page.evaluate(open, 'ws://' + host + '/ws');
+                check(found, { [host]: () => found === expected || console.error(host, found) });
+            }
+        };";
+    fs::write(&path, script).unwrap();
+    let lab = lab();
+    let variable = format!("URL=http://{}", lab.addr());
+    let ran = ran(&["as", "k6", "run", "-e", &variable, path.to_str().unwrap()]);
+    assert!(ran.code == Some(0) && !ran.stderr.contains("level=error"), "{ran:?}");
+}
+
+#[test]
 fn a_browser_ends_with_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.js");

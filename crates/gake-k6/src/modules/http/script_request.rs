@@ -60,6 +60,8 @@ pub(crate) struct ScriptRequest {
     pub(crate) method: Cow<'static, str>,
     /// As Go writes the script's URL.
     pub(crate) url: Rc<str>,
+    /// The URL as the script wrote it, which a response without a status has.
+    pub(crate) written: Rc<str>,
     /// The tag `name`, if it is not the URL.
     pub(crate) name: Option<String>,
     pub(crate) headers: Rc<Vec<(String, String)>>,
@@ -100,9 +102,10 @@ impl ScriptRequest {
         let settings = vu.test.settings();
         let (url, name) = target(ctx, url)?;
         // An invalid URL stays unchanged, and is refused later.
-        let url = match gake_go::url::normalized(&url) {
-            Ok(Cow::Owned(written)) => written,
-            Ok(Cow::Borrowed(_)) | Err(_) => url,
+        let written: Rc<str> = url.into();
+        let url = match gake_go::url::normalized(&written) {
+            Ok(Cow::Owned(normal)) => normal.into(),
+            Ok(Cow::Borrowed(_)) | Err(_) => Rc::clone(&written),
         };
         let kind = match settings.discard_response_bodies {
             true => BodyKind::Dropped,
@@ -110,7 +113,8 @@ impl ScriptRequest {
         };
         let mut request = Self {
             method,
-            url: url.into(),
+            url,
+            written,
             name,
             headers: Rc::clone(&vu.headers),
             own_headers: Vec::new(),

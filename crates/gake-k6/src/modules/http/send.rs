@@ -36,6 +36,9 @@ pub(super) async fn send(vu: &Vu, request: &ScriptRequest) -> ResponseFacts {
     let mut first = None;
     let mut response = follow(vu, request, &mut first).await;
     response.asked_method = request.method.clone();
+    if response.status == 0 && response.url == request.url {
+        response.url = Rc::clone(&request.written);
+    }
     response.sent_body.clone_from(&request.plain_body);
     if let Some(first) = first {
         response.sent_headers = first;
@@ -108,7 +111,7 @@ async fn follow(
                 sent.retain(|(name, _)| name != AUTHORIZATION);
             }
         }
-        if request.authentication == Authentication::Digest {
+        if request.authentication == Authentication::Digest && response.status > 0 {
             response.url = without_user(&response.url);
         }
         let Some(next) = hop.next(&response, &origin) else { return response };
@@ -342,7 +345,9 @@ impl Hop {
             // Other schemes take the credentials out of the URL.
             let url = match request.authentication {
                 Authentication::Basic => without_password(&response.url),
-                Authentication::Digest | Authentication::Ntlm => self.url.as_str().into(),
+                Authentication::Digest | Authentication::Ntlm => {
+                    without_user(&response.url).to_string().into()
+                }
             };
             response.cause = go_text(&request.method, &url, &why);
             warn_plainly(vu, request, &response.cause);

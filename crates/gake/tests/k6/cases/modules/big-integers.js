@@ -1,0 +1,35 @@
+// Errors of big integers, and the texts of functions.
+export default function () {
+  const tries = [
+    () => BigInt(1.5),
+    () => BigInt(NaN),
+    () => BigInt(Infinity),
+    () => BigInt('x'),
+    () => BigInt(undefined),
+    () => BigInt(null),
+    () => BigInt(Symbol('a')),
+    () => BigInt(''),
+    () => BigInt(true),
+    () => 1n + 1,
+    () => Number(1n),
+    () => +1n,
+    () => BigInt('1.5'),
+    () => 1n / 0n,
+    () => 2n ** -1n,
+    () => BigInt.asIntN(-1, 1n),
+    () => String(Object),
+    () => String(Math.max),
+    () => `${class A {}}`,
+    () => String(() => 1),
+    () => String(async function f() {}),
+    () => String([].map.bind([])),
+    () => String(Symbol),
+    () => BigInt(-0.5),
+    () => BigInt(1e21),
+    () => JSON.stringify(1n),
+    () => Math.max(1n),
+    () => 5n >>> 1n,
+    () => isNaN(1n),
+  ];
+  for (const [i, one] of tries.entries()) { try { console.log(i, String(one())); } catch (e) { console.log(i, String(e)); } }
+}

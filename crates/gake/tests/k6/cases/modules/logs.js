@@ -1,0 +1,3 @@
+// part of other scripts
+console.log('evaluated');
+export const nothing = null;
