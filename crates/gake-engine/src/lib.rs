@@ -37,6 +37,7 @@ mod user;
 mod watchdog;
 mod worker;
 mod worker_tables;
+mod worker_thread;
 mod worker_users;
 
 pub use background::{belongs_in_background, beside, in_background, lower_class};

@@ -11,7 +11,6 @@ use gake_core::plan::Plan;
 use gake_core::record::Tally;
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
-use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::oneshot;
 
 use crate::arrival_numbers::SharedNumbers;
@@ -25,14 +24,12 @@ use crate::scenario::ScenarioAssignment;
 use crate::takeover::{ScenarioWorkers, Takeover};
 use crate::usage::MemoryPeak;
 use crate::watchdog::Watchdog;
-use crate::worker::{Worker, WorkerAssignment};
+use crate::worker::WorkerAssignment;
 use crate::worker_tables::WorkerTables;
+use crate::worker_thread::{WorkerBody, WorkerThread};
 
 /// Seconds of intervals in the channel; beyond that, workers accumulate.
 const SECONDS_WAITING: usize = 4;
-
-/// Yields to other tasks at the end of a worker; each runs up to 16 of them.
-const LAST_TURNS: usize = 64;
 
 /// Why a run could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -260,7 +257,7 @@ pub(crate) fn prepare_workers(
             .name(format!("gake-{worker}"))
             .spawn(move || {
                 activity.enter();
-                (body.0)(thread);
+                body.run(thread);
             })
             .inspect_err(|_| tables.iter().for_each(WorkerTables::give_up))
             .map_err(StartError::Thread)?;
@@ -322,90 +319,4 @@ fn scenario_assignments(
         })
     });
     assignments.flatten().collect()
-}
-
-/// What the threads of the workers do. The one function that is compiled for each kind of work:
-/// preparing and starting a run is not.
-#[derive(Clone)]
-pub(crate) struct WorkerBody(Arc<dyn Fn(WorkerThread) + Send + Sync>);
-
-impl WorkerBody {
-    /// `make` makes a factory for each scenario on the worker's thread.
-    pub(crate) fn of<F, M>(make: M) -> Self
-    where
-        F: Factory + 'static,
-        M: Fn(WorkerContext) -> F + Send + Sync + 'static,
-    {
-        Self(Arc::new(move |thread| thread.serve::<F>(&make)))
-    }
-}
-
-/// Input of a worker's thread.
-struct WorkerThread {
-    ready: Sender<Result<(), String>>,
-    /// Sent when the epoch is set.
-    epoch: oneshot::Receiver<()>,
-    /// Kept until the thread ends.
-    tables: Option<WorkerTables>,
-    assignment: WorkerAssignment,
-}
-
-impl WorkerThread {
-    fn serve<F: Factory + 'static>(self, make: &dyn Fn(WorkerContext) -> F) {
-        // By default, the kernel may delay wake-ups by 50 µs.
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        let Self { ready, epoch, tables, assignment } = self;
-        let runtime = runtime();
-        let table = tables.as_ref().map_or(Ok(()), WorkerTables::take);
-        let runtime = match (runtime, table) {
-            (Ok(runtime), Ok(())) => runtime,
-            (Err(error), _) => {
-                let error = format!("a worker's runtime could not be made: {error}");
-                let _ = ready.send(Err(error));
-                return;
-            }
-            (_, Err(error)) => {
-                let error = format!("a worker's descriptor table could not be made: {error}");
-                let _ = ready.send(Err(error));
-                return;
-            }
-        };
-        runtime.block_on(async move {
-            let clock = assignment.clock.clone();
-            let make = |one: &ScenarioAssignment| {
-                let (scenario, slice) = (one.number, one.slice);
-                make(WorkerContext { scenario, slice, clock: clock.clone() })
-            };
-            match Worker::prepare(assignment, make).await {
-                Ok(prepared) => {
-                    let _ = ready.send(Ok(()));
-                    drop(ready);
-                    // Dropped if another worker could not be prepared.
-                    if epoch.await.is_ok() {
-                        prepared.run().await;
-                        finish_tasks().await;
-                    }
-                }
-                Err(error) => {
-                    let _ = ready.send(Err(error));
-                }
-            }
-        });
-    }
-}
-
-/// Lets aborted tasks send their last messages.
-async fn finish_tasks() {
-    for _ in 0..LAST_TURNS {
-        tokio::task::yield_now().await;
-    }
-}
-
-fn runtime() -> std::io::Result<LocalRuntime> {
-    // Poll the I/O driver at least every 16 task polls, so that a burst of responses delays a due
-    // arrival by at most the work of 16 responses.
-    Builder::new_current_thread()
-        .enable_all()
-        .event_interval(16)
-        .build_local(LocalOptions::default())
 }

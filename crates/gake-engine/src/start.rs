@@ -21,9 +21,10 @@ use crate::clock::monotonic_now;
 use crate::control::{Stop, StopHandle};
 use crate::log::LogSender;
 use crate::message::WorkerContext;
-use crate::prepare::{RunHandle, StartError, WorkerBody, prepare_slice, prepare_workers};
+use crate::prepare::{RunHandle, StartError, prepare_slice, prepare_workers};
 use crate::takeover::Takeover;
 use crate::worker_tables::{WorkerTables, WorkersAlive};
+use crate::worker_thread::WorkerBody;
 
 /// Time until the epoch when workers are notified, so that all start together: this, and a wake-up
 /// each, up to a bound.
