@@ -121,12 +121,16 @@ fn check<'js>(
         let (name, check) = property?;
         checked_name(ctx, &name)?;
         let result = match check.as_function() {
-            Some(function) => function.call::<_, Value<'js>>((value.clone(),)),
+            Some(function) => {
+                let result = function.call::<_, Value<'js>>((value.clone(),));
+                // A promise of another function is a value.
+                if result.as_ref().is_ok_and(Value::is_promise) && is_async(function)? {
+                    return Err(go_error(ctx, ASYNC_CHECK));
+                }
+                result
+            }
             None => Ok(check.clone()),
         };
-        if result.as_ref().is_ok_and(Value::is_promise) {
-            return Err(go_error(ctx, ASYNC_CHECK));
-        }
         let passed = match &result {
             Ok(result) => truthy(ctx, result.clone())?,
             Err(_) => false,
