@@ -180,6 +180,11 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     if findings.iter().any(Finding::is_from_inside) {
         findings.retain(|finding| !finding.is_number_served());
     }
+    // What a target is given of its cores varies over time by itself.
+    if findings.iter().any(|finding| ["target_cpu_quota", "target_starved"].contains(&finding.id)) {
+        let steps = findings.iter_mut().filter(|finding| finding.id == "step");
+        steps.for_each(|finding| finding.rank = Rank::Context);
+    }
     // A restart refuses connections; no limit does.
     if findings.iter().any(|finding| finding.id == "target_ended") {
         findings.retain(|finding| finding.id != "connection_limit");

@@ -4,10 +4,10 @@ use gake_core::clock::{Nanos, TENTH};
 use gake_core::record::{HEAT, LatencyMetric, SeriesPoint};
 use gake_text::units;
 
-use super::connections::{is_last_come, starved};
+use super::connections::{self, is_last_come, starved};
 use super::facts::RunFacts;
 use super::server_queue::{AT_ONCE, FULL_MACHINE, SERIAL, ServerQueue, is_serial};
-use super::{Finding, bandwidth, cores, database, generator, pattern, places, waits};
+use super::{Finding, bandwidth, cores, database, generator, listener, pattern, places, waits};
 use crate::departures;
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
@@ -268,8 +268,13 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         None => false,
     };
     let long = first.quantile(if leaves_waiting { LONG } else { 0.5 }) as f64;
+    // Places that are all taken fill the queue of connections, too.
+    let overflows = unloaded.is_some()
+        && slots >= SERIAL.0
+        && listener::is_full(facts)
+        && connections::limit(facts).is_none();
     if long < alone + QUEUE_WAIT_MIN as f64
-        || connects.quantile(0.99) as f64 > long
+        || connects.quantile(0.99) as f64 > long && !overflows
         || bandwidth::waits_in_network(facts)
     {
         return None;

@@ -359,6 +359,24 @@ fn drops_at_the_targets_own_socket_are_its_own() {
 }
 
 #[test]
+fn places_that_are_taken_come_before_the_queue_of_connections_that_fills() {
+    let run = |alone: f64, held: f64| {
+        let late = RunBuilder::of(1_000, 60 * MS).connects(30, 3 * SECOND);
+        let mut run = late.closed().in_flight(6.0).run();
+        probe(&mut run, &[alone; 5]);
+        watch(&mut run, "machine", "listener_dropped", LevelUnit::Count, &[0.0, 90.0]);
+        watch(&mut run, "machine", "accept_queue", LevelUnit::Count, &[held]);
+        watch(&mut run, "machine", "backlog", LevelUnit::Count, &[10.0]);
+        ids(&run)
+    };
+    assert_eq!(run(0.02, 11.0), ["pool_queueing", "target_overflows"]);
+    // It accepts slowly: requests themselves take little of the time.
+    assert_eq!(run(0.002, 11.0), ["target_overflows"]);
+    // Connections are late for another reason.
+    assert!(!run(0.02, 1.0).contains(&"pool_queueing"));
+}
+
+#[test]
 fn drops_of_a_whole_machine_count_only_with_late_connections() {
     let mut run = base().connects(100, MS).connects(5, SECOND + 10 * MS).run();
     watch(&mut run, "prometheus:http://h", "listen_overflows", LevelUnit::PerSecond, &[40.0]);
@@ -938,6 +956,11 @@ fn stalls_of_the_whole_target() {
 fn a_step_and_a_target_that_warms_up() {
     let run = in_time(|at| tenth(10, if at < 45 { 20 * MS } else { 200 * MS }));
     assert_eq!(ids(&run), ["step"]);
+    let mut throttled = run.clone();
+    watch(&mut throttled, "machine", "cpu_quota", LevelUnit::Count, &[0.5; 5]);
+    watch(&mut throttled, "machine", "cpu_throttled", LevelUnit::Share, &[1.0; 5]);
+    let ranks: Vec<_> = find(&throttled, &[]).iter().map(|one| (one.id, one.rank)).collect();
+    assert_eq!(ranks, [("target_cpu_quota", Rank::Cause), ("step", Rank::Context)]);
     let warm = in_time(|at| tenth(10, if at < 20 { 100 * MS } else { 5 * MS }));
     assert_eq!(ids(&warm), ["warm_up"]);
     assert!(find(&warm, &[])[0].advice.contains("--warmup 3s"), "{:?}", find(&warm, &[]));
