@@ -35,6 +35,7 @@ pub(crate) struct Machine {
     times: Option<CpuTicks>,
     rates: CounterRates,
     programs: OtherPrograms,
+    /// Of the machine, whose shares these are; the generator may be kept to some of them.
     cores: f64,
     own_group: Cgroup,
     /// Whether the next reading has the targets' processes.
@@ -63,7 +64,7 @@ impl Machine {
             times: None,
             rates: CounterRates::default(),
             programs: OtherPrograms::default(),
-            cores: std::thread::available_parallelism().map_or(1, usize::from) as f64,
+            cores: cores(),
             own_group: own_cgroup(),
             searches: at_first,
         }
@@ -79,6 +80,7 @@ impl Machine {
         let mut levels = vec![
             share("target_here", f64::from(u8::from(self.here))),
             share("target_loopback", f64::from(u8::from(self.loopback))),
+            Level::new("machine_cores", LevelUnit::Count, self.cores),
         ];
         let ports = self.quick_ports.map(|n| Level::new("quick_ports", LevelUnit::Count, n as f64));
         levels.extend(ports);
@@ -149,6 +151,19 @@ impl Machine {
 
 fn seconds(ticks: u64) -> f64 {
     ticks as f64 / procfs::ticks_per_second() as f64
+}
+
+/// The machine's cores, also those that neither affinity nor quota allow this process.
+pub(crate) fn cores() -> f64 {
+    fs::read_to_string("/proc/stat").map_or(1, |text| count_cores(&text).max(1)) as f64
+}
+
+/// The lines of single cores in /proc/stat.
+fn count_cores(text: &str) -> usize {
+    let is_core = |line: &&str| {
+        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    text.lines().filter(is_core).count()
 }
 
 /// Whether an address is one of this machine's: only those can be bound.
@@ -232,7 +247,8 @@ mod tests {
 
     #[test]
     fn ticks_are_of_all_cores() {
-        let text = "cpu  10 0 20 60 5 1 2 2 0 0\ncpu0 1 1 1 1\n";
+        let text = "cpu  10 0 20 60 5 1 2 2 0 0\ncpu0 1 1 1 1\ncpu1 1 1 1 1\nctxt 7\n";
+        assert_eq!(count_cores(text), 2);
         let times = CpuTicks::parse(text).unwrap();
         assert_eq!(times, CpuTicks { all: 100.0, idle: 65.0, steal: 2.0 });
         assert_eq!(CpuTicks::parse("cpu 1 2\n"), None);

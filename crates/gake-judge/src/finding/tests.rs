@@ -134,6 +134,49 @@ fn requests_sent_alone_give_the_places_of_a_pool() {
 }
 
 #[test]
+fn places_stand_before_the_accept_queue_that_fills_behind_them() {
+    let run = |alone: f64| {
+        let late = RunBuilder::of(970, 600 * MS).connects(30, SECOND + 10 * MS);
+        let mut run = late.closed().in_flight(60.0).run();
+        probe(&mut run, &[alone; 5]);
+        for (name, level) in
+            [("listener_dropped", 90.0), ("accept_queue", 101.0), ("backlog", 100.0)]
+        {
+            watch(&mut run, "port:80", name, LevelUnit::Count, &[0.0, level]);
+        }
+        ids(&run)
+    };
+    assert_eq!(run(0.01), ["one_at_a_time", "target_overflows"]);
+    assert_eq!(run(0.03), ["pool_queueing", "target_overflows"]);
+    // A request alone takes next to nothing: the server accepts too slowly.
+    assert_eq!(run(0.002), ["target_overflows"]);
+}
+
+#[test]
+fn a_pool_in_front_of_a_smaller_one_is_not_the_limit() {
+    let run = |threads: f64| {
+        let mut run = RunBuilder::of(1_000, 600 * MS).closed().in_flight(100.0).run();
+        probe(&mut run, &[0.03; 5]);
+        for (name, value) in [("target_here", 1.0), ("machine_cpu", 1.0)] {
+            watch(&mut run, MACHINE, name, LevelUnit::Share, &[value; 4]);
+        }
+        for (name, value) in
+            [("established", threads), ("awaited", threads), ("futex_threads", 1.0)]
+        {
+            let name =
+                if value == 1.0 { name.to_owned() } else { format!("127.0.0.1:6432 {name}") };
+            watch(&mut run, MACHINE, &name, LevelUnit::Count, &[0.0, value, value, value]);
+        }
+        find(&run, &[]).remove(0)
+    };
+    assert_eq!((run(4.0).served, run(6.0).served), (Some(4.0), Some(6.0)));
+    let front = run(40.0);
+    expect![[r#"
+        about 3 to 4 are served at once (100/s × 30.0 ms = 3, more with free cores): the median first byte takes 594 ms, 30.0 ms when sent one at a time after the load, with 100 in flight; 40 threads wait for 127.0.0.1:6432
+        the limit is behind the target: watch that server, too"#]].assert_eq(&format!("{}\n{}", front.evidence, front.advice));
+}
+
+#[test]
 fn requests_that_take_turns_for_a_part_of_their_time_are_served_one_by_one() {
     let run = |together: f64| {
         let mut run = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0).run();
@@ -182,6 +225,21 @@ fn one_request_at_a_time_that_takes_a_core() {
     let busy = run(1.02);
     assert_eq!(busy.id, "one_at_a_time");
     expect!["requests are served one after another (100/s × 10.0 ms = 1): the median first byte takes 59.4 ms, 10.0 ms when sent one at a time after the load, with 6 in flight; the target wants 1.02 cores all that time: one core does the work"].assert_eq(&busy.evidence);
+}
+
+#[test]
+fn a_generator_kept_to_one_core_leaves_the_target_the_others() {
+    let run = |cores: f64| {
+        let mut run = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0).run();
+        watch(&mut run, MACHINE, PROBE, LevelUnit::Seconds, &[0.02; 5]);
+        for (name, value) in [("machine_cores", cores), ("cores", 1.2)] {
+            watch(&mut run, MACHINE, name, LevelUnit::Count, &[value; 4]);
+        }
+        run.generator.cores = 1;
+        ids(&run)
+    };
+    assert_eq!(run(4.0), ["pool_queueing"]);
+    assert_eq!(run(1.0), ["unexplained"]);
 }
 
 #[test]
@@ -240,6 +298,27 @@ fn connections_that_an_open_loop_opens_and_no_server_accepts() {
     watch(&mut run, MACHINE, "accept_queue", LevelUnit::Count, &[100.0, 200.0, 300.0, 480.0]);
     assert_eq!(ids(&run)[0], "connection_limit");
     expect!["500 of 5,500 requests never had a response, while the others got theirs in 20.0 ms (median); up to 480 connections waited to be accepted, in 4 of 4 readings"].assert_eq(&evidence(&run));
+}
+
+#[test]
+fn connections_that_are_accepted_after_the_load_are_no_stall() {
+    // Three a second, as those before them fall idle.
+    let mut run = in_time(|_| tenth(10, 20 * MS));
+    let mut series = run.series.clone();
+    for at in 80..130 {
+        series.push_tenth(SeriesPoint {
+            second: at,
+            seconds: 1,
+            ..tenth(if at % 10 == 9 { 3 } else { 0 }, 9_000 * MS)
+        });
+    }
+    run.series = series;
+    assert!(ids(&run).is_empty(), "{:?}", ids(&run));
+    // They are as many as nothing beside those that never were.
+    let mut run = RunBuilder::of(1_000, 20 * MS).more(20, 9_000 * MS).run();
+    (run.tally.counts.unfinished, run.tally.counts.sent) = (500, 1_520);
+    watch(&mut run, MACHINE, "accept_queue", LevelUnit::Count, &[100.0, 200.0, 300.0, 480.0]);
+    assert_eq!(ids(&run)[0], "connection_limit");
 }
 
 #[test]
@@ -958,6 +1037,19 @@ fn refusals_faster_than_any_work() {
     };
     assert_eq!(find(&refused(MS / 5), &[])[0].id, "load_shed");
     expect!["33 % of the responses are 503 after 200 µs (median), less than any ok response takes (20.0 ms, the fastest): the target refuses what exceeds 100/s, 2 of them at once"].assert_eq(&evidence(&refused(MS / 5)));
+    // Users who are refused return at once, which takes all the CPU.
+    let spinning = |ok: u64, refused: u64| {
+        let refusal = answered(10_000, MS / 5, MS / 5, 503);
+        let mut run = RunBuilder::of(ok, 20 * MS).add(refused, refusal).closed().run();
+        for (name, value) in [("target_here", 1.0), ("machine_cpu", 1.0), ("cpu", 0.7)] {
+            watch(&mut run, MACHINE, name, LevelUnit::Share, &[value; 4]);
+        }
+        watch(&mut run, MACHINE, "generator_cpu", LevelUnit::Share, &[0.2; 4]);
+        watch(&mut run, MACHINE, "cores", LevelUnit::Count, &[2.0; 4]);
+        ids(&run)
+    };
+    assert_eq!(spinning(500, 5_000), ["load_shed", "server_errors", "target_cpu"]);
+    assert_eq!(spinning(5_000, 500)[0], "target_cpu");
     // Errors after the work, and other statuses.
     assert!(!ids(&refused(20 * MS)).contains(&"load_shed"));
     let broken =
