@@ -225,8 +225,8 @@ fn own_delay_last(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {
     const OWN: [&str; 4] = ["run_delay", "shared_cores", "generator_cpu", "target_starved"];
     let explains = generator::explains_excess(facts);
     let is_first = |finding: &Finding| {
-        let is_failing =
-            finding.id == "server_errors" && facts.of_sent(facts.counts().failed) >= FAILING;
+        let is_failing = ["server_errors", "server_closes"].contains(&finding.id)
+            && facts.of_sent(facts.counts().failed) >= FAILING;
         let waits = finding.served.is_some() && !explains;
         NO_DELAY.contains(&finding.id) || is_failing || waits
     };

@@ -124,6 +124,9 @@ fn requests_sent_alone_give_the_places_of_a_pool() {
     assert_eq!(ids(&run), ["pool_queueing"]);
     expect!["about 2 are served at once (100/s × 20.0 ms = 2): the median first byte takes 59.4 ms, 20.0 ms when sent one at a time after the load, with 6 in flight"].assert_eq(&evidence(&run));
     assert_eq!(ids(&pool(&[0.01, 0.01, 0.01])), ["one_at_a_time"]);
+    // Three places cannot be busier than all the time.
+    assert!(evidence(&pool(&[0.0348; 5])).starts_with("about 3 to 4 are served"));
+    assert!(evidence(&pool(&[0.0315; 5])).starts_with("about 3 are served"));
     assert!(ids(&pool(&[0.059, 0.06, 0.061])).is_empty(), "alone they take as long");
     // Two of thirty are slow, and one in ten under the load.
     let mut times = [0.001; 28];
@@ -692,6 +695,10 @@ fn server_closes() {
     let mut run = base().run();
     run.tally.counts.stale_reconnects = 12;
     assert_eq!(ids(&run), ["server_closes"]);
+    // Users whose connections are closed at once return at once, which takes the generator's CPU.
+    let mut spinning = base().fault(Fault::Reset, 40_000).closed().run();
+    spinning.generator.busiest = 0.96;
+    assert_eq!(ids(&spinning), ["server_closes", "generator_cpu"]);
 }
 
 #[test]
