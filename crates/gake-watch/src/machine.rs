@@ -9,6 +9,7 @@ use gake_core::record::LevelUnit;
 use procfs::process::{Process, all_processes};
 
 use crate::cgroup::{Cgroup, own_cgroup};
+use crate::cores;
 use crate::diag;
 use crate::level::Level;
 use crate::process::{ProcessSelector, Processes};
@@ -64,7 +65,7 @@ impl Machine {
             times: None,
             rates: CounterRates::default(),
             programs: OtherPrograms::default(),
-            cores: cores(),
+            cores: cores::count(),
             own_group: own_cgroup(),
             searches: at_first,
         }
@@ -153,19 +154,6 @@ fn seconds(ticks: u64) -> f64 {
     ticks as f64 / procfs::ticks_per_second() as f64
 }
 
-/// The machine's cores, also those that neither affinity nor quota allow this process.
-pub(crate) fn cores() -> f64 {
-    fs::read_to_string("/proc/stat").map_or(1, |text| count_cores(&text).max(1)) as f64
-}
-
-/// The lines of single cores in /proc/stat.
-fn count_cores(text: &str) -> usize {
-    let is_core = |line: &&str| {
-        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    text.lines().filter(is_core).count()
-}
-
 /// Whether an address is one of this machine's: only those can be bound.
 fn is_ours(address: SocketAddr) -> bool {
     UdpSocket::bind((address.ip(), 0)).is_ok()
@@ -247,8 +235,7 @@ mod tests {
 
     #[test]
     fn ticks_are_of_all_cores() {
-        let text = "cpu  10 0 20 60 5 1 2 2 0 0\ncpu0 1 1 1 1\ncpu1 1 1 1 1\nctxt 7\n";
-        assert_eq!(count_cores(text), 2);
+        let text = "cpu  10 0 20 60 5 1 2 2 0 0\ncpu0 1 1 1 1\n";
         let times = CpuTicks::parse(text).unwrap();
         assert_eq!(times, CpuTicks { all: 100.0, idle: 65.0, steal: 2.0 });
         assert_eq!(CpuTicks::parse("cpu 1 2\n"), None);

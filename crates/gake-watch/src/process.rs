@@ -55,7 +55,7 @@ impl Processes {
             jvms: JvmFiles::default(),
             cgroup: None,
             queues: sockets::ListenerQueues::default(),
-            cores: crate::machine::cores(),
+            cores: crate::cores::count(),
         }
     }
 
