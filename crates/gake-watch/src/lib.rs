@@ -9,6 +9,7 @@
 
 mod actuator;
 mod cgroup;
+mod cores;
 mod count;
 mod database;
 mod diag;

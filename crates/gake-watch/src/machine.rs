@@ -9,6 +9,7 @@ use gake_core::record::LevelUnit;
 use procfs::process::{Process, all_processes};
 
 use crate::cgroup::{Cgroup, own_cgroup};
+use crate::cores;
 use crate::diag;
 use crate::level::Level;
 use crate::process::{ProcessSelector, Processes};
@@ -35,6 +36,7 @@ pub(crate) struct Machine {
     times: Option<CpuTicks>,
     rates: CounterRates,
     programs: OtherPrograms,
+    /// Of the machine, whose shares these are; the generator may be kept to some of them.
     cores: f64,
     own_group: Cgroup,
     /// Whether the next reading has the targets' processes.
@@ -63,7 +65,7 @@ impl Machine {
             times: None,
             rates: CounterRates::default(),
             programs: OtherPrograms::default(),
-            cores: std::thread::available_parallelism().map_or(1, usize::from) as f64,
+            cores: cores::count(),
             own_group: own_cgroup(),
             searches: at_first,
         }
@@ -79,6 +81,7 @@ impl Machine {
         let mut levels = vec![
             share("target_here", f64::from(u8::from(self.here))),
             share("target_loopback", f64::from(u8::from(self.loopback))),
+            Level::new("machine_cores", LevelUnit::Count, self.cores),
         ];
         let ports = self.quick_ports.map(|n| Level::new("quick_ports", LevelUnit::Count, n as f64));
         levels.extend(ports);

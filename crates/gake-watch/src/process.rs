@@ -44,7 +44,6 @@ pub(crate) struct Processes {
 
 impl Processes {
     pub(crate) fn new(selector: ProcessSelector) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
         Self {
             selector,
             pids: Vec::new(),
@@ -56,7 +55,7 @@ impl Processes {
             jvms: JvmFiles::default(),
             cgroup: None,
             queues: sockets::ListenerQueues::default(),
-            cores,
+            cores: crate::cores::count(),
         }
     }
 

@@ -117,8 +117,8 @@ fn on_this_machine(facts: &RunFacts<'_>) -> Option<Finding> {
         return None;
     }
     let shares = CpuShares::of(facts)?;
-    let wants = shares.wanted >= USED_UP * facts.run.generator.cores as f64
-        || shares.busiest_thread >= USED_UP;
+    let wants =
+        shares.wanted >= USED_UP * facts.machine_cores() || shares.busiest_thread >= USED_UP;
     let shares_text = format!(
         "this machine's CPU was used up (in {}): {} by the target, {} by the generator, {} by \
          others",
@@ -276,7 +276,7 @@ fn delayed(facts: &RunFacts<'_>) -> Option<Finding> {
 /// Whether the target has CPU to spare, so that requests wait for something else; `None` when
 /// unknown.
 pub(super) fn idle(facts: &RunFacts<'_>) -> Option<bool> {
-    let cores = facts.most("cpu_quota").unwrap_or(facts.run.generator.cores as f64);
+    let cores = facts.most("cpu_quota").unwrap_or(facts.machine_cores());
     match wanted(facts) {
         Some(wanted) => Some(wanted < IDLE * cores && busiest(facts) < IDLE),
         None => facts.mean("cpu").map(|share| share < IDLE),

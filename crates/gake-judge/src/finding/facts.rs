@@ -158,6 +158,12 @@ impl<'a> RunFacts<'a> {
         self.run.watched.machine(name).and_then(Gauge::last).is_some_and(|value| value >= 0.5)
     }
 
+    /// The cores of the generator's machine; those that it may use where unknown.
+    pub(super) fn machine_cores(&self) -> f64 {
+        let cores = self.run.watched.machine("machine_cores").and_then(Gauge::last);
+        cores.unwrap_or(self.run.generator.cores as f64)
+    }
+
     /// Whether the target is reached over the loopback interface, which loses no packets.
     pub(super) fn is_loopback(&self) -> bool {
         self.machine_flag("target_loopback")

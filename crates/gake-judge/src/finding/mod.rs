@@ -192,6 +192,7 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     findings.sort_by_key(|finding| finding.rank);
     inside_first(&mut findings);
     connections_before_pools(&mut findings, &facts);
+    refusals_before_cpu(&mut findings, &facts);
     own_delay_last(&mut findings, &facts);
     // The cause is the headline; the generator's delay has nothing to do with it.
     if NothingOk::of(run).is_some() {
@@ -229,8 +230,8 @@ fn own_delay_last(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {
     const OWN: [&str; 4] = ["run_delay", "shared_cores", "generator_cpu", "target_starved"];
     let explains = generator::explains_excess(facts);
     let is_first = |finding: &Finding| {
-        let is_failing =
-            finding.id == "server_errors" && facts.of_sent(facts.counts().failed) >= FAILING;
+        let is_failing = ["server_errors", "server_closes"].contains(&finding.id)
+            && facts.of_sent(facts.counts().failed) >= FAILING;
         let waits = finding.served.is_some() && !explains;
         NO_DELAY.contains(&finding.id) || is_failing || waits
     };
@@ -241,6 +242,23 @@ fn own_delay_last(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {
         findings.push(finding);
     }
 }
+
+/// Puts a full CPU behind refusals that are most responses of a closed loop: refused users return at
+/// once, and refusing them again and again takes the CPU.
+fn refusals_before_cpu(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {
+    const CPU: [&str; 3] = ["target_cpu", "target_thread", "shared_cores"];
+    if !facts.is_closed() || facts.of_sent(facts.counts().failed) < MOST {
+        return;
+    }
+    let Some(shed) = findings.iter().position(|finding| finding.id == "load_shed") else { return };
+    if let Some(cpu) = findings[..shed].iter().position(|finding| CPU.contains(&finding.id)) {
+        let finding = findings.remove(cpu).context();
+        findings.push(finding);
+    }
+}
+
+/// The share from which on they are most responses.
+const MOST: f64 = 0.5;
 
 /// Puts the bound on connections before full pools when most failures come from connections.
 fn connections_before_pools(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {

@@ -76,6 +76,8 @@ pub(super) fn hang(facts: &RunFacts<'_>) -> Option<Finding> {
 /// Repeatedly nothing completes for some tenths of a second.
 pub(super) fn stalls(facts: &RunFacts<'_>) -> Option<Finding> {
     let tenths = facts.run.series.tenths();
+    // What ends in the drain may wait for what else is left: a connection, a retransmitted SYN.
+    let end = (facts.run.measured + facts.warmup()) / TENTH;
     let first = tenths.iter().position(|point| point.counts.completed() > 0)?;
     let last = tenths.iter().rposition(|point| point.counts.completed() > 0)?;
     let tenths = &tenths[first..=last];
@@ -97,7 +99,7 @@ pub(super) fn stalls(facts: &RunFacts<'_>) -> Option<Finding> {
                 let own = tenths[from..=at].iter().map(|point| point.lateness_max).max();
                 let is_own =
                     own.unwrap_or(0) as f64 >= OWN_STALL * (length as Nanos * TENTH) as f64;
-                if length >= least && !is_own {
+                if length >= least && !is_own && tenths[from].second < end {
                     found.push((from, length));
                 }
                 begun = None;

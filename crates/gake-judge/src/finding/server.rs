@@ -7,7 +7,7 @@ use gake_text::units;
 use super::connections::{self, is_last_come, starved};
 use super::facts::RunFacts;
 use super::server_queue::{AT_ONCE, FULL_MACHINE, SERIAL, ServerQueue, is_serial};
-use super::{Finding, bandwidth, cores, database, generator, listener, pattern, places, waits};
+use super::{Finding, bandwidth, cores, database, generator, pattern, places, waits};
 use crate::departures;
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
@@ -75,6 +75,9 @@ const USES_A_CORE: f64 = 0.85;
 /// The number of connections to a server behind the target agrees with the places up to this share.
 const PLACES_WITHIN: f64 = 0.1;
 
+/// From this multiple of the places that requests sent alone give, busy cores explain no more of them.
+const IN_FRONT: f64 = 2.0;
+
 /// Requests wait inside the server, which serves one after another.
 pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
 
@@ -114,9 +117,15 @@ pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
     // Requests sent alone give the exact number: threads may wait for more places than serve them,
     // behind a lock, and not in every reading do all wait.
     let is_exact = queue.unloaded.is_some() && !queue.is_uncertain();
-    let pool = places::constant_connections(facts)
-        .filter(|pool| agrees(pool.1) || !is_exact && places::are_all_awaited(facts, *pool));
-    let counted_as = |pool: &(&str, u64)| !is_exact || agrees(pool.1);
+    // A full pool of many more is in front of the limit.
+    let is_possible = |places: u64| {
+        let most = queue.at_once.filter(|_| queue.unloaded.is_some()).map(|one| IN_FRONT * one);
+        !is_exact && most.is_none_or(|most| places as f64 <= most)
+    };
+    let pool = places::constant_connections(facts).filter(|pool| {
+        agrees(pool.1) || is_possible(pool.1) && places::are_all_awaited(facts, *pool)
+    });
+    let counted_as = |pool: &(&str, u64)| agrees(pool.1) || is_possible(pool.1);
     let pool = pool.or_else(|| places::full_connections(facts).filter(counted_as));
     let pool = pool.map(|(peer, places)| {
         let name = database::by_port(peer).map_or(String::new(), |name| format!(" ({name})"));
@@ -268,13 +277,11 @@ pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
         None => false,
     };
     let long = first.quantile(if leaves_waiting { LONG } else { 0.5 }) as f64;
-    // Places that are all taken fill the queue of connections, too.
-    let overflows = unloaded.is_some()
-        && slots >= SERIAL.0
-        && listener::is_full(facts)
-        && connections::limit(facts).is_none();
+    // Where all places are taken, connections wait behind them in a full accept queue.
+    let is_at_places =
+        unloaded.is_some() && slots >= SERIAL.0 && connections::limit(facts).is_none();
     if long < alone + QUEUE_WAIT_MIN as f64
-        || connects.quantile(0.99) as f64 > long && !overflows
+        || !is_at_places && connects.quantile(0.99) as f64 > long
         || bandwidth::waits_in_network(facts)
     {
         return None;

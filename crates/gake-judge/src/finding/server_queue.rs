@@ -149,12 +149,18 @@ impl ServerQueue {
             Some(places) if places.high > WIDE * places.low => (places.low, places.high),
             _ => (served, served + self.waited.min((FULL_MACHINE - 1.0) * served)),
         };
+        // Some places may be idle at times, and no more are busy than there are.
+        let high = if served > OVER * served.floor() { high.max(served.ceil()) } else { high };
         match high.round() > low.round() {
             true => format!("about {} to {}", low.round().max(1.0), high.round()),
             false => format!("about {}", served.round()),
         }
     }
 }
+
+/// Rate × time exceeds the number of places by no more than this factor, by which the time of a
+/// request sent alone may be too long.
+const OVER: f64 = 1.1;
 
 /// Ratio of the ends of an interval from which on no number in it is the likely one.
 const WIDE: f64 = 1.6;

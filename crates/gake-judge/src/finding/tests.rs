@@ -124,6 +124,9 @@ fn requests_sent_alone_give_the_places_of_a_pool() {
     assert_eq!(ids(&run), ["pool_queueing"]);
     expect!["about 2 are served at once (100/s × 20.0 ms = 2): the median first byte takes 59.4 ms, 20.0 ms when sent one at a time after the load, with 6 in flight"].assert_eq(&evidence(&run));
     assert_eq!(ids(&pool(&[0.01, 0.01, 0.01])), ["one_at_a_time"]);
+    // Three places cannot be busier than all the time.
+    assert!(evidence(&pool(&[0.0348; 5])).starts_with("about 3 to 4 are served"));
+    assert!(evidence(&pool(&[0.0315; 5])).starts_with("about 3 are served"));
     assert!(ids(&pool(&[0.059, 0.06, 0.061])).is_empty(), "alone they take as long");
     // Two of thirty are slow, and one in ten under the load.
     let mut times = [0.001; 28];
@@ -131,6 +134,49 @@ fn requests_sent_alone_give_the_places_of_a_pool() {
     let few = pool(&times);
     assert_eq!(ids(&few), ["one_at_a_time"]);
     expect!["requests are served one after another (100/s × 6.64 ms = 0.66, 0 to 1.45): the median first byte takes 59.4 ms, 6.64 ms when sent one at a time after the load, with 6 in flight"].assert_eq(&evidence(&few));
+}
+
+#[test]
+fn places_stand_before_the_accept_queue_that_fills_behind_them() {
+    let run = |alone: f64| {
+        let late = RunBuilder::of(970, 600 * MS).connects(30, SECOND + 10 * MS);
+        let mut run = late.closed().in_flight(60.0).run();
+        probe(&mut run, &[alone; 5]);
+        for (name, level) in
+            [("listener_dropped", 90.0), ("accept_queue", 101.0), ("backlog", 100.0)]
+        {
+            watch(&mut run, "port:80", name, LevelUnit::Count, &[0.0, level]);
+        }
+        ids(&run)
+    };
+    assert_eq!(run(0.01), ["one_at_a_time", "target_overflows"]);
+    assert_eq!(run(0.03), ["pool_queueing", "target_overflows"]);
+    // A request alone takes next to nothing: the server accepts too slowly.
+    assert_eq!(run(0.002), ["target_overflows"]);
+}
+
+#[test]
+fn a_pool_in_front_of_a_smaller_one_is_not_the_limit() {
+    let run = |threads: f64| {
+        let mut run = RunBuilder::of(1_000, 600 * MS).closed().in_flight(100.0).run();
+        probe(&mut run, &[0.03; 5]);
+        for (name, value) in [("target_here", 1.0), ("machine_cpu", 1.0)] {
+            watch(&mut run, MACHINE, name, LevelUnit::Share, &[value; 4]);
+        }
+        for (name, value) in
+            [("established", threads), ("awaited", threads), ("futex_threads", 1.0)]
+        {
+            let name =
+                if value == 1.0 { name.to_owned() } else { format!("127.0.0.1:6432 {name}") };
+            watch(&mut run, MACHINE, &name, LevelUnit::Count, &[0.0, value, value, value]);
+        }
+        find(&run, &[]).remove(0)
+    };
+    assert_eq!((run(4.0).served, run(6.0).served), (Some(4.0), Some(6.0)));
+    let front = run(40.0);
+    expect![[r#"
+        about 3 to 4 are served at once (100/s × 30.0 ms = 3, more with free cores): the median first byte takes 594 ms, 30.0 ms when sent one at a time after the load, with 100 in flight; 40 threads wait for 127.0.0.1:6432
+        the limit is behind the target: watch that server, too"#]].assert_eq(&format!("{}\n{}", front.evidence, front.advice));
 }
 
 #[test]
@@ -182,6 +228,21 @@ fn one_request_at_a_time_that_takes_a_core() {
     let busy = run(1.02);
     assert_eq!(busy.id, "one_at_a_time");
     expect!["requests are served one after another (100/s × 10.0 ms = 1): the median first byte takes 59.4 ms, 10.0 ms when sent one at a time after the load, with 6 in flight; the target wants 1.02 cores all that time: one core does the work"].assert_eq(&busy.evidence);
+}
+
+#[test]
+fn a_generator_kept_to_one_core_leaves_the_target_the_others() {
+    let run = |cores: f64| {
+        let mut run = RunBuilder::of(1_000, 60 * MS).closed().in_flight(6.0).run();
+        watch(&mut run, MACHINE, PROBE, LevelUnit::Seconds, &[0.02; 5]);
+        for (name, value) in [("machine_cores", cores), ("cores", 1.2)] {
+            watch(&mut run, MACHINE, name, LevelUnit::Count, &[value; 4]);
+        }
+        run.generator.cores = 1;
+        ids(&run)
+    };
+    assert_eq!(run(4.0), ["pool_queueing"]);
+    assert_eq!(run(1.0), ["unexplained"]);
 }
 
 #[test]
@@ -240,6 +301,27 @@ fn connections_that_an_open_loop_opens_and_no_server_accepts() {
     watch(&mut run, MACHINE, "accept_queue", LevelUnit::Count, &[100.0, 200.0, 300.0, 480.0]);
     assert_eq!(ids(&run)[0], "connection_limit");
     expect!["500 of 5,500 requests never had a response, while the others got theirs in 20.0 ms (median); up to 480 connections waited to be accepted, in 4 of 4 readings"].assert_eq(&evidence(&run));
+}
+
+#[test]
+fn connections_that_are_accepted_after_the_load_are_no_stall() {
+    // Three a second, as those before them fall idle.
+    let mut run = in_time(|_| tenth(10, 20 * MS));
+    let mut series = run.series.clone();
+    for at in 80..130 {
+        series.push_tenth(SeriesPoint {
+            second: at,
+            seconds: 1,
+            ..tenth(if at % 10 == 9 { 3 } else { 0 }, 9_000 * MS)
+        });
+    }
+    run.series = series;
+    assert!(ids(&run).is_empty(), "{:?}", ids(&run));
+    // They are as many as nothing beside those that never were.
+    let mut run = RunBuilder::of(1_000, 20 * MS).more(20, 9_000 * MS).run();
+    (run.tally.counts.unfinished, run.tally.counts.sent) = (500, 1_520);
+    watch(&mut run, MACHINE, "accept_queue", LevelUnit::Count, &[100.0, 200.0, 300.0, 480.0]);
+    assert_eq!(ids(&run)[0], "connection_limit");
 }
 
 #[test]
@@ -356,24 +438,6 @@ fn drops_at_the_targets_own_socket_are_its_own() {
     assert_eq!(ids(&roomy), ["target_overflows"]);
     // It dropped nothing, so its queue was not full, whatever others on the machine did.
     assert_eq!(ids(&with(0.0)), ["syn_drops"]);
-}
-
-#[test]
-fn places_that_are_taken_come_before_the_queue_of_connections_that_fills() {
-    let run = |alone: f64, held: f64| {
-        let late = RunBuilder::of(1_000, 60 * MS).connects(30, 3 * SECOND);
-        let mut run = late.closed().in_flight(6.0).run();
-        probe(&mut run, &[alone; 5]);
-        watch(&mut run, "machine", "listener_dropped", LevelUnit::Count, &[0.0, 90.0]);
-        watch(&mut run, "machine", "accept_queue", LevelUnit::Count, &[held]);
-        watch(&mut run, "machine", "backlog", LevelUnit::Count, &[10.0]);
-        ids(&run)
-    };
-    assert_eq!(run(0.02, 11.0), ["pool_queueing", "target_overflows"]);
-    // It accepts slowly: requests themselves take little of the time.
-    assert_eq!(run(0.002, 11.0), ["target_overflows"]);
-    // Connections are late for another reason.
-    assert!(!run(0.02, 1.0).contains(&"pool_queueing"));
 }
 
 #[test]
@@ -631,6 +695,10 @@ fn server_closes() {
     let mut run = base().run();
     run.tally.counts.stale_reconnects = 12;
     assert_eq!(ids(&run), ["server_closes"]);
+    // Users whose connections are closed at once return at once, which takes the generator's CPU.
+    let mut spinning = base().fault(Fault::Reset, 40_000).closed().run();
+    spinning.generator.busiest = 0.96;
+    assert_eq!(ids(&spinning), ["server_closes", "generator_cpu"]);
 }
 
 #[test]
@@ -981,6 +1049,19 @@ fn refusals_faster_than_any_work() {
     };
     assert_eq!(find(&refused(MS / 5), &[])[0].id, "load_shed");
     expect!["33 % of the responses are 503 after 200 µs (median), less than any ok response takes (20.0 ms, the fastest): the target refuses what exceeds 100/s, 2 of them at once"].assert_eq(&evidence(&refused(MS / 5)));
+    // Users who are refused return at once, which takes all the CPU.
+    let spinning = |ok: u64, refused: u64| {
+        let refusal = answered(10_000, MS / 5, MS / 5, 503);
+        let mut run = RunBuilder::of(ok, 20 * MS).add(refused, refusal).closed().run();
+        for (name, value) in [("target_here", 1.0), ("machine_cpu", 1.0), ("cpu", 0.7)] {
+            watch(&mut run, MACHINE, name, LevelUnit::Share, &[value; 4]);
+        }
+        watch(&mut run, MACHINE, "generator_cpu", LevelUnit::Share, &[0.2; 4]);
+        watch(&mut run, MACHINE, "cores", LevelUnit::Count, &[2.0; 4]);
+        ids(&run)
+    };
+    assert_eq!(spinning(500, 5_000), ["load_shed", "server_errors", "target_cpu"]);
+    assert_eq!(spinning(5_000, 500)[0], "target_cpu");
     // Errors after the work, and other statuses.
     assert!(!ids(&refused(20 * MS)).contains(&"load_shed"));
     let broken =
