@@ -135,7 +135,7 @@ fn a_folder_that_is_lost_during_the_search_costs_its_files_and_not_the_search() 
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("steps");
     // Two agents do it; it is the same search.
-    let flags = "--slo p50<20s --max-rate 64 --budget 16s -o json --local 2 --agents-wait 60s";
+    let flags = "--slo p50<20s --max-rate 64 --budget 40s -o json --local 2 --agents-wait 60s";
     let flags = common::words(flags);
     let out = ["find", &url, "--out", folder.to_str().unwrap()];
     let search = start(&mut gake(&[&out[..], &flags].concat()));
