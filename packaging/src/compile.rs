@@ -94,10 +94,11 @@ fn zig(target: &Target, variable: &str) -> Result<CTools> {
     }
     let folder = workspace::target_dir()?.join("zig").join(&target.triple);
     fs::create_dir_all(&folder)?;
-    // The `cc` crate adds Rust's name of the target, which Zig does not know.
+    // The `cc` crate adds Rust's name of the target, which Zig does not know. What is not optimized,
+    // Zig checks for undefined behaviour by functions that no library here has.
     let compiler = format!(
         "#!/bin/sh\nfor arg do\n  shift\n  case $arg in --target=*) ;; *) set -- \"$@\" \"$arg\" ;; esac\n\
-         done\nexec python3 -m ziglang cc -target {}-linux-musl \"$@\"\n",
+         done\nexec python3 -m ziglang cc -target {}-linux-musl -fno-sanitize=undefined \"$@\"\n",
         target.machine.kernel
     );
     let archiver = "#!/bin/sh\nexec python3 -m ziglang ar \"$@\"\n";
