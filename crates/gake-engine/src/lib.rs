@@ -53,3 +53,4 @@ pub use start::start;
 pub use takeover::Takeover;
 pub use timer::{Sleep, Timer};
 pub use usage::MemoryPeak;
+pub use worker_thread::WorkerBody;

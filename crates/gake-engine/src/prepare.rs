@@ -10,7 +10,6 @@ use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::Tally;
 use gake_core::schedule::Slice;
-use gake_core::work::Factory;
 use tokio::sync::oneshot;
 
 use crate::arrival_numbers::SharedNumbers;
@@ -18,7 +17,7 @@ use crate::clock::RunClock;
 use crate::control::{StopHandle, UsersHandle};
 use crate::handover;
 use crate::log::LogSender;
-use crate::message::{Message, WorkerContext};
+use crate::message::Message;
 use crate::rate::RateHandle;
 use crate::scenario::ScenarioAssignment;
 use crate::takeover::{ScenarioWorkers, Takeover};
@@ -162,28 +161,12 @@ impl PreparedRun {
     }
 }
 
-/// Prepares the workers for `slice` of a run: `plan.threads`, no more than lanes. `make` makes a
-/// factory for each scenario on the worker's thread. All exchanges also go to `log`, if there is
-/// one.
+/// Prepares the workers for `slice` of a run: `plan.threads`, no more than lanes. All exchanges also
+/// go to `log`, if there is one.
 ///
 /// # Errors
 /// When a worker cannot be prepared; nothing has been sent.
-pub fn prepare<F, M>(
-    plan: &Arc<Plan>,
-    seed: u64,
-    slice: Slice,
-    log: Option<LogSender>,
-    make: M,
-) -> Result<PreparedRun, StartError>
-where
-    F: Factory + 'static,
-    M: Fn(WorkerContext) -> F + Send + Sync + 'static,
-{
-    prepare_slice(plan, seed, slice, log, WorkerBody::of(make))
-}
-
-/// As [`prepare`].
-pub(crate) fn prepare_slice(
+pub fn prepare(
     plan: &Arc<Plan>,
     seed: u64,
     slice: Slice,

@@ -12,7 +12,6 @@ use std::sync::mpsc::channel;
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
-use gake_core::work::Factory;
 use gake_files::own_table;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -20,8 +19,7 @@ use tokio::sync::watch;
 use crate::clock::monotonic_now;
 use crate::control::{Stop, StopHandle};
 use crate::log::LogSender;
-use crate::message::WorkerContext;
-use crate::prepare::{RunHandle, StartError, prepare_slice, prepare_workers};
+use crate::prepare::{RunHandle, StartError, prepare, prepare_workers};
 use crate::takeover::Takeover;
 use crate::worker_tables::{WorkerTables, WorkersAlive};
 use crate::worker_thread::WorkerBody;
@@ -38,27 +36,14 @@ fn epoch(workers: usize) -> Nanos {
 }
 
 /// Starts a run on `plan.threads` workers, no more than lanes; or on at least `plan.tables` workers
-/// with descriptor tables of their own. `make` makes a factory for each scenario on the worker's
-/// thread. All exchanges also go to `log`, if there is one. Returns shortly before the epoch.
+/// with descriptor tables of their own. All exchanges also go to `log`, if there is one. Returns
+/// shortly before the epoch.
 ///
 /// With several tables, rates and numbers of users cannot be changed, and nothing is taken over.
 ///
 /// # Errors
 /// When a worker cannot be prepared; nothing has been sent.
-pub fn start<F, M>(
-    plan: &Arc<Plan>,
-    seed: u64,
-    log: Option<LogSender>,
-    make: M,
-) -> Result<RunHandle, StartError>
-where
-    F: Factory + 'static,
-    M: Fn(WorkerContext) -> F + Send + Sync + 'static,
-{
-    start_bodies(plan, seed, log, WorkerBody::of(make))
-}
-
-fn start_bodies(
+pub fn start(
     plan: &Arc<Plan>,
     seed: u64,
     log: Option<LogSender>,
@@ -67,7 +52,7 @@ fn start_bodies(
     if plan.tables > 1 {
         return start_apart(plan, seed, log, body);
     }
-    let ready = prepare_slice(plan, seed, Slice::WHOLE, log, body)?;
+    let ready = prepare(plan, seed, Slice::WHOLE, log, body)?;
     let epoch = epoch(ready.workers());
     Ok(ready.start_at(epoch))
 }

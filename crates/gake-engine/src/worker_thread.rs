@@ -1,5 +1,6 @@
 //! The thread of a worker: its runtime, its preparation, its run.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
@@ -18,11 +19,17 @@ const LAST_TURNS: usize = 64;
 /// The body of the workers' threads: the only part of a start that is compiled for each kind of
 /// work.
 #[derive(Clone)]
-pub(crate) struct WorkerBody(Arc<dyn Fn(WorkerThread) + Send + Sync>);
+pub struct WorkerBody(Arc<dyn Fn(WorkerThread) + Send + Sync>);
+
+impl fmt::Debug for WorkerBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerBody").finish_non_exhaustive()
+    }
+}
 
 impl WorkerBody {
     /// `make` makes a factory for each scenario on the worker's thread.
-    pub(crate) fn of<F, M>(make: M) -> Self
+    pub fn new<F, M>(make: M) -> Self
     where
         F: Factory + 'static,
         M: Fn(WorkerContext) -> F + Send + Sync + 'static,

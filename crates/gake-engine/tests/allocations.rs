@@ -12,7 +12,7 @@ use gake_core::plan::{Plan, Stage};
 use gake_core::record::{Exchange, ExchangeEnd, Recorder, ResponseSummary, RunEnd, Tally};
 use gake_core::schedule::{Process, TraceBuilder};
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
-use gake_engine::{Collector, RunClock, Timer, start};
+use gake_engine::{Collector, RunClock, Timer, WorkerBody, start};
 use gake_testkit::Counting;
 
 #[global_allocator]
@@ -83,7 +83,7 @@ fn allocations(load: &Load, requests: u64) -> u64 {
         clock: context.clock,
         series: None,
     };
-    let running = start(&plan, 1, None, make).unwrap();
+    let running = start(&plan, 1, None, WorkerBody::new(make)).unwrap();
     let mut collector = Collector::new(&plan, 1, 1);
     while !collector.is_over() {
         collector.take(running.messages.recv().unwrap(), |worker, tally| {

@@ -15,7 +15,7 @@ use gake_core::plan::{Plan, Stage};
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
 use gake_core::schedule::Process;
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
-use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
+use gake_engine::{Collector, RunClock, Timer, WorkerBody, WorkerContext, start};
 
 const LABELS: u64 = 4;
 
@@ -144,7 +144,7 @@ fn the_first_seconds_touch_no_fresh_memory() {
         clock: context.clock,
         faults: Rc::new(Faults::new(Arc::clone(&reporter))),
     };
-    let running = start(&plan, 1, None, make).unwrap();
+    let running = start(&plan, 1, None, WorkerBody::new(make)).unwrap();
     let mut collector = Collector::new(&plan, 1, 1);
     while !collector.is_over() {
         collector.take(running.messages.recv().unwrap(), |worker, tally| {

@@ -10,7 +10,7 @@ use gake_core::clock::Clock;
 use gake_core::plan::Plan;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
-use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
+use gake_engine::{Collector, RunClock, Stop, WorkerBody, WorkerContext, start};
 use gake_testkit::{Counting, live_bytes};
 
 #[global_allocator]
@@ -60,7 +60,7 @@ fn a_hundred_thousand_users_who_think_take_a_kilobyte_each() {
     let plan = Arc::new(Plan { threads: 2, ..Plan::new("users", load) });
     let before = live_bytes();
     let make = |context: WorkerContext| Instants(context.clock);
-    let running = start(&plan, 1, None, make).unwrap();
+    let running = start(&plan, 1, None, WorkerBody::new(make)).unwrap();
     let mut collector = Collector::new(&plan, 1, running.spares.len());
     let begun = Instant::now();
     let mut each = 0;

@@ -11,7 +11,7 @@ use gake_core::clock::Clock;
 use gake_core::plan::Plan;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
-use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
+use gake_engine::{Collector, RunClock, Stop, WorkerBody, WorkerContext, start};
 
 /// Bytes allocated by the first iteration: more than the allocator keeps when they are freed.
 const TAKEN: usize = 128 << 20;
@@ -71,7 +71,9 @@ fn what_is_given_back_before_the_end_is_in_the_highest() {
     let before = resident();
     let load = Load::Closed { users: 1, think: Duration::from_millis(5) };
     let plan = Arc::new(Plan::new("memory", load));
-    let running = start(&plan, 1, None, |context: WorkerContext| Takers(context.clock)).unwrap();
+    let running =
+        start(&plan, 1, None, WorkerBody::new(|context: WorkerContext| Takers(context.clock)))
+            .unwrap();
     let mut collector = Collector::new(&plan, 1, running.spares.len());
     let (begun, mut freed) = (Instant::now(), 0);
     while !collector.is_over() {

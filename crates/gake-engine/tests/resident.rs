@@ -10,7 +10,7 @@ use gake_core::clock::Clock;
 use gake_core::plan::Plan;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
-use gake_engine::{Collector, RunClock, WorkerContext, start};
+use gake_engine::{Collector, RunClock, WorkerBody, WorkerContext, start};
 
 /// Requests of the shorter run.
 const REQUESTS: u64 = 1_000_000;
@@ -67,7 +67,7 @@ fn resident_after(requests: u64) -> u64 {
     let load = Load::Closed { users: USERS, think: Duration::ZERO };
     let plan = Arc::new(Plan { requests: Some(requests), threads: 1, ..Plan::new("", load) });
     let make = |context: WorkerContext| Instants(context.clock);
-    let running = start(&plan, 1, None, make).unwrap();
+    let running = start(&plan, 1, None, WorkerBody::new(make)).unwrap();
     let mut collector = Collector::new(&plan, 1, running.spares.len());
     while !collector.is_over() {
         collector.take(running.messages.recv().unwrap(), |worker, tally| {

@@ -7,7 +7,9 @@ use gake_core::metric::SeriesTable;
 use gake_core::record::{Provenance, Run, RunEnd, RunEvent};
 use gake_core::schedule::{RateChange, Slice};
 use gake_core::work::Factory;
-use gake_engine::{Collector, JoinedSecond, LogSender, RunHandle, Stop, WorkerContext, start};
+use gake_engine::{
+    Collector, JoinedSecond, LogSender, RunHandle, Stop, WorkerBody, WorkerContext, start,
+};
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
@@ -76,12 +78,15 @@ pub(crate) trait Workers {
     }
 }
 
-/// Workers in this process, started by a function.
-struct LocalWorkers<S>(S);
+/// Workers in this process.
+struct LocalWorkers<'a> {
+    run: &'a ResolvedRun,
+    body: WorkerBody,
+}
 
-impl<S: FnMut(Option<LogSender>) -> Result<RunHandle, RunError>> Workers for LocalWorkers<S> {
+impl Workers for LocalWorkers<'_> {
     fn start(&mut self, log: Option<LogSender>) -> Result<RunHandle, RunError> {
-        self.0(log)
+        start(&self.run.plan, self.run.seed, log, self.body.clone()).map_err(RunError::cannot)
     }
 }
 
@@ -127,12 +132,7 @@ impl ResolvedRun {
         options: RunOptions<'_>,
         each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
-        let mut make = Some(make);
-        let mut workers = LocalWorkers(|log| match make.take() {
-            Some(make) => start(&self.plan, self.seed, log, make).map_err(RunError::cannot),
-            None => Err(RunError::cannot("the workers have already been started")),
-        });
-        self.drive(&mut workers, options, each)
+        self.drive(&mut LocalWorkers { run: self, body: WorkerBody::new(make) }, options, each)
     }
 
     /// Runs to the end with `workers`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gake_core::plan::{Plan, TableShares, tables_for};
 use gake_core::schedule::Slice;
-use gake_engine::{PreparedRun, WorkerContext, prepare};
+use gake_engine::{PreparedRun, WorkerBody, WorkerContext, prepare};
 use gake_wire::{Address, HttpFactory};
 
 use crate::plan::check_memory;
@@ -34,7 +34,7 @@ impl ResolvedRun {
             HttpFactory::new(wire, context.slice, context.clock)
         };
         let log = log.and_then(SliceLog::take_sender);
-        prepare(&self.plan, self.seed, slice, log, make).map_err(RunError::cannot)
+        prepare(&self.plan, self.seed, slice, log, WorkerBody::new(make)).map_err(RunError::cannot)
     }
 
     /// Limits the run to `threads` workers in this process.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::plan::{Plan, Timeouts};
 use gake_core::record::{Fault, LatencyMetric, Run, RunEnd};
-use gake_engine::{Collector, start};
+use gake_engine::{Collector, WorkerBody, start};
 use gake_testkit::Counting;
 use gake_wire::{
     ClientSettings, HttpFactory, HttpRequest, PreparedRequests, RequestList, Resolver, TlsOptions,
@@ -167,9 +167,14 @@ impl Case {
             self.settings.clone(),
         );
         let wire = Arc::new(wire.unwrap());
-        let running = start(&plan, 1, None, move |context| {
-            HttpFactory::new(Arc::clone(&wire), context.slice, context.clock)
-        })
+        let running = start(
+            &plan,
+            1,
+            None,
+            WorkerBody::new(move |context| {
+                HttpFactory::new(Arc::clone(&wire), context.slice, context.clock)
+            }),
+        )
         .unwrap();
         let mut collector = Collector::new(&plan, 1, 1);
         while !collector.is_over() {

@@ -12,7 +12,7 @@ use gake_core::record::{
     Exchange, ExchangeEnd, Histogram, LatencyMetric, ResponseSummary, Run, RunEnd, Tally,
 };
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work};
-use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
+use gake_engine::{Collector, RunClock, Timer, WorkerBody, WorkerContext, start};
 
 use super::support::*;
 
@@ -133,7 +133,7 @@ fn run<F: Factory + 'static>(
     make: impl Fn(WorkerContext) -> F + Send + Sync + 'static,
 ) -> Run {
     let plan = Arc::new(plan);
-    let running = start(&plan, SEED, None, make).unwrap();
+    let running = start(&plan, SEED, None, WorkerBody::new(make)).unwrap();
     let mut collector = Collector::new(&plan, SEED, running.spares.len());
     while !collector.is_over() {
         collector.take(running.messages.recv().unwrap(), |_, _| {});
@@ -260,6 +260,6 @@ fn a_factory_that_fails_ends_the_run_before_it_starts() {
         }
     }
     let plan = Arc::new(Plan { threads: 2, ..closed(8) });
-    let error = start(&plan, SEED, None, |_| FailingFactory).err().unwrap();
+    let error = start(&plan, SEED, None, WorkerBody::new(|_| FailingFactory)).err().unwrap();
     assert_eq!(error.to_string(), "no room for 4 lanes");
 }

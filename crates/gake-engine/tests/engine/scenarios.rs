@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::plan::{Plan, UserStage};
 use gake_core::record::RunEnd;
-use gake_engine::{Collector, Stop, start};
+use gake_engine::{Collector, Stop, WorkerBody, start};
 
 use super::support::*;
 
@@ -84,7 +84,7 @@ fn the_number_of_users_can_be_set_from_outside() {
     let plan = Arc::new(Plan { threads: 2, drain: ms(100), ..Plan::new("a test", load) });
     let seen = Arc::new(WorkRecord::default());
     let make = factories(&seen, takes(5 * MS));
-    let running = start(&plan, SEED, None, make).unwrap();
+    let running = start(&plan, SEED, None, WorkerBody::new(make)).unwrap();
     let users = running.users[0].clone().unwrap();
     let stop = running.stop.clone();
     let peaks = Arc::new(Mutex::new(Vec::new()));

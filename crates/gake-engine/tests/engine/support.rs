@@ -16,7 +16,8 @@ use gake_core::work::{
     Arrival, Exhausted, Factory, Gauges, Iteration, IterationEnd, NoFastLane, Work,
 };
 use gake_engine::{
-    Collector, LogSender, RunClock, StopHandle, Timer, WorkerContext, log_channel, start,
+    Collector, LogSender, RunClock, StopHandle, Timer, WorkerBody, WorkerContext, log_channel,
+    start,
 };
 
 pub const MS: Nanos = 1_000_000;
@@ -270,7 +271,7 @@ fn run_unchecked(
 ) -> CompletedRun {
     let plan = Arc::new(plan);
     let seen = Arc::new(WorkRecord::default());
-    let running = start(&plan, SEED, log, factories(&seen, behaviour)).unwrap();
+    let running = start(&plan, SEED, log, WorkerBody::new(factories(&seen, behaviour))).unwrap();
     let stop = running.stop.clone();
     let meanwhile = thread::spawn(move || meanwhile(stop));
     let mut collector = Collector::new(&plan, SEED, running.spares.len());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gake_core::schedule::Slice;
-use gake_engine::{PreparedRun, WorkerContext, prepare};
+use gake_engine::{PreparedRun, WorkerBody, WorkerContext, prepare};
 use gake_k6::work::ScriptFactory;
 use gake_wire::ConnectionPermit;
 
@@ -81,17 +81,17 @@ impl ResolvedRun {
             }
         }
         let log = log.and_then(SliceLog::take_sender);
-        if self.wires.is_empty() {
+        let body = if self.wires.is_empty() {
             let loads: Vec<_> = loads.into_iter().flatten().collect();
-            let make = move |context: WorkerContext| {
+            WorkerBody::new(move |context: WorkerContext| {
                 let load = loads[context.scenario].clone();
                 ScriptFactory::new(load, context.slice, context.clock)
-            };
-            return prepare(&self.plan, self.seed, slice, log, make).map_err(RunError::cannot);
-        }
-        let works = ScenarioWorks::of(self, loads);
-        let make = move |context: WorkerContext| works.make(context);
-        prepare(&self.plan, self.seed, slice, log, make).map_err(RunError::cannot)
+            })
+        } else {
+            let works = ScenarioWorks::of(self, loads);
+            WorkerBody::new(move |context| works.make(context))
+        };
+        prepare(&self.plan, self.seed, slice, log, body).map_err(RunError::cannot)
     }
 }
 
