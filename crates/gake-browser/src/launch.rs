@@ -14,6 +14,7 @@ use std::time::Duration;
 use gake_go::duration::GoDuration;
 use gake_k6::blocked::BlockedTargets;
 use gake_k6::test::BrowserSettings;
+use gake_wire::{ConnectTo, Resolver};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -87,6 +88,8 @@ pub(crate) struct LaunchOptions {
     hosts: Vec<(String, String)>,
     /// Targets to which nothing is sent.
     blocked: BlockedTargets,
+    /// The rules of `hosts`, for connections through the proxy.
+    connect_to: Vec<ConnectTo>,
     /// The URLs of browsers that run already; one of them is taken.
     pub(crate) remote: Vec<String>,
     /// `K6_BROWSER_TIMEOUT`.
@@ -102,7 +105,8 @@ impl LaunchOptions {
     /// When one has no valid value, in k6's words.
     pub(crate) fn read(settings: &BrowserSettings) -> Result<Self, String> {
         let (hosts, blocked) = (settings.hosts.clone(), settings.blocked.clone());
-        let mut options = Self { hosts, blocked, timeout: TIMEOUT, ..Self::default() };
+        let connect_to = settings.connect_to.clone();
+        let mut options = Self { hosts, blocked, connect_to, timeout: TIMEOUT, ..Self::default() };
         for (name, value) in &settings.environment {
             match name.as_str() {
                 "K6_BROWSER_EXECUTABLE_PATH" if !value.is_empty() => {
@@ -149,9 +153,11 @@ impl LaunchOptions {
 
     /// The proxy of WebSockets, which no other means keeps from blocked addresses.
     fn websocket_proxy(&self) -> Result<Option<WebSocketProxy>, String> {
-        let (hosts, blocked) = (self.hosts.clone(), self.blocked.clone());
+        let mut resolver = Resolver::default();
+        resolver.connect_to.clone_from(&self.connect_to);
+        let blocked = self.blocked.clone();
         let proxy =
-            blocked.has_networks().then(|| WebSocketProxy::start(Targets { hosts, blocked }));
+            blocked.has_networks().then(|| WebSocketProxy::start(Targets { resolver, blocked }));
         proxy.transpose().map_err(|error| format!("no proxy for the browser's WebSockets: {error}"))
     }
 

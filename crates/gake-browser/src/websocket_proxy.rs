@@ -3,15 +3,14 @@
 //! Other processes of the machine could connect to the rest themselves.
 
 use std::io::{self, Read, Write};
-use std::net::{
-    IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs,
-};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gake_k6::blocked::BlockedTargets;
+use gake_wire::{Address, Resolver};
 
 /// Connections at once, at most.
 const CONNECTIONS_MAX: usize = 1024;
@@ -24,10 +23,10 @@ const BLOCKED: u8 = 2;
 const UNREACHABLE: u8 = 4;
 
 /// Where connections may go.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub(crate) struct Targets {
-    /// The option `hosts`: addresses by host name or pattern, each maybe with a port.
-    pub(crate) hosts: Vec<(String, String)>,
+    /// With the rules of the option `hosts`.
+    pub(crate) resolver: Resolver,
     pub(crate) blocked: BlockedTargets,
 }
 
@@ -128,13 +127,12 @@ impl Targets {
     /// A connection to a host, or the reply that says why there is none.
     fn dial(&self, host: &str, port: u16) -> Result<TcpStream, u8> {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
-        let addresses: Vec<SocketAddr> = match self.mapped(&host, port) {
-            Some(address) => vec![address],
-            None => {
-                let found = (host.as_str(), port).to_socket_addrs().map_err(|_| UNREACHABLE)?;
-                found.collect()
-            }
+        let found = self.resolver.resolve(&host, port).map_err(|_| UNREACHABLE)?;
+        let tcp = |address| match address {
+            Address::Tcp(address) => Some(address),
+            Address::Unix(_) => None,
         };
+        let addresses: Vec<SocketAddr> = found.into_iter().filter_map(tcp).collect();
         let ips: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
         if self.blocked.blocks(&host, &ips) {
             return Err(BLOCKED);
@@ -142,35 +140,20 @@ impl Targets {
         let mut dialed = addresses.iter().map(|to| TcpStream::connect_timeout(to, DIAL_LIMIT));
         dialed.find_map(Result::ok).ok_or(UNREACHABLE)
     }
-
-    /// The address that the option `hosts` gives a host: names come before patterns, and those with
-    /// the port before others.
-    fn mapped(&self, host: &str, port: u16) -> Option<SocketAddr> {
-        let with_port = format!("{host}:{port}");
-        let find = |fits: &dyn Fn(&str) -> bool| {
-            self.hosts.iter().find(|(name, _)| fits(&name.to_ascii_lowercase()))
-        };
-        let by_pattern = |name: &str| {
-            let end = name.strip_prefix('*');
-            end.is_some_and(|end| host.ends_with(end) || with_port.ends_with(end))
-        };
-        let found = find(&|name| name == with_port).or_else(|| find(&|name| name == host));
-        let (_, address) = found.or_else(|| find(&by_pattern))?;
-        let address = address.as_str();
-        let ip =
-            || address.trim_matches(['[', ']']).parse().ok().map(|ip: IpAddr| (ip, port).into());
-        address.parse().ok().or_else(ip)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn targets(hosts: &[(&str, String)], names: &[&str], networks: &[&str]) -> Targets {
+    fn targets(rules: &[String], names: &[&str], networks: &[&str]) -> Targets {
         let owned = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
-        let hosts = hosts.iter().map(|(name, to)| ((*name).to_owned(), to.clone())).collect();
-        Targets { hosts, blocked: BlockedTargets::read(&owned(names), &owned(networks)).unwrap() }
+        let mut resolver = Resolver::default();
+        resolver.connect_to = rules.iter().map(|rule| rule.parse().unwrap()).collect();
+        Targets {
+            resolver,
+            blocked: BlockedTargets::read(&owned(names), &owned(networks)).unwrap(),
+        }
     }
 
     /// The reply to a request for a host.
@@ -190,12 +173,12 @@ mod tests {
     fn blocked_targets_are_refused_and_others_reached() {
         let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = server.local_addr().unwrap().port();
-        let hosts = [
-            ("shop.test", "127.0.0.1".to_owned()),
-            ("bad.test", "127.6.6.6".to_owned()),
-            ("*.any.test:1", format!("127.0.0.1:{port}")),
+        let rules = [
+            "shop.test::127.0.0.1:".to_owned(),
+            "bad.test::127.6.6.6:".to_owned(),
+            format!("*.any.test:1:127.0.0.1:{port}"),
         ];
-        let targets = targets(&hosts, &["*.ads.test"], &["127.6.0.0/16"]);
+        let targets = targets(&rules, &["*.ads.test"], &["127.6.0.0/16"]);
         let proxy = WebSocketProxy::start(targets).unwrap();
         for (host, to, expected) in [
             ("bad.test", port, BLOCKED),

@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use gake_text::redact::{Redactor, SecretNames};
+use gake_wire::ConnectTo;
 
 use crate::blocked::BlockedTargets;
 use crate::bodies::default_bound;
@@ -69,6 +70,8 @@ pub struct BrowserSettings {
     pub environment: Vec<(String, String)>,
     /// The option `hosts`: addresses by host name or pattern, each maybe with a port.
     pub hosts: Vec<(String, String)>,
+    /// The same as rules of connections.
+    pub connect_to: Vec<ConnectTo>,
     /// The options `blockHostnames` and `blacklistIPs`.
     pub blocked: BlockedTargets,
 }

@@ -242,6 +242,11 @@ fn browser_settings(
         scenarios: scenarios.map(|(name, _)| name.clone()).collect(),
         environment: environment.map(owned).collect(),
         hosts: options.hosts.iter().flatten().map(owned).collect(),
+        // An invalid rule is an error of the run's own connections.
+        connect_to: network::connect_to(options)
+            .iter()
+            .filter_map(|rule| rule.parse().ok())
+            .collect(),
         blocked: blocked.clone(),
     }
 }
