@@ -28,6 +28,7 @@ mod threads;
 mod waits;
 
 pub use cgroup::own_cpu_quota;
+pub use cores::cores_in_stat;
 pub use count::{CountError, CountSource};
 pub use sampler::{Sampler, WatchError, WatchEvent};
 pub use source::{SourceError, WatchSource};

@@ -222,8 +222,15 @@ const NO_DELAY: [&str; 10] = [
     "drift",
 ];
 
-/// From this share of failures on they are what matters.
+/// From this share of failures on they are what matters, and from this one they are most responses.
 const FAILING: f64 = 0.1;
+const MOST: f64 = 0.5;
+
+/// Makes a finding the last, as context.
+fn put_behind(findings: &mut Vec<Finding>, at: usize) {
+    let finding = findings.remove(at).context();
+    findings.push(finding);
+}
 
 /// Puts a shortage of cores on the generator's machine behind findings that it does not explain.
 fn own_delay_last(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {
@@ -238,8 +245,7 @@ fn own_delay_last(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {
     let Some(last) = findings.iter().rposition(is_first) else { return };
     let Some(own) = findings.iter().position(|finding| OWN.contains(&finding.id)) else { return };
     if own < last {
-        let finding = findings.remove(own).context();
-        findings.push(finding);
+        put_behind(findings, own);
     }
 }
 
@@ -252,13 +258,9 @@ fn refusals_before_cpu(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {
     }
     let Some(shed) = findings.iter().position(|finding| finding.id == "load_shed") else { return };
     if let Some(cpu) = findings[..shed].iter().position(|finding| CPU.contains(&finding.id)) {
-        let finding = findings.remove(cpu).context();
-        findings.push(finding);
+        put_behind(findings, cpu);
     }
 }
-
-/// The share from which on they are most responses.
-const MOST: f64 = 0.5;
 
 /// Puts the bound on connections before full pools when most failures come from connections.
 fn connections_before_pools(findings: &mut Vec<Finding>, facts: &RunFacts<'_>) {

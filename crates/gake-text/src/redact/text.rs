@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
+use base64::{Engine, alphabet};
+
 use super::edits::Edits;
 use super::{MASK, NamePosition, Redactor, fragments, is_nothing, json, markup, percent, shapes};
 
@@ -304,22 +307,22 @@ fn is_prose(value: &[u8]) -> bool {
     end <= 16 && value[..end].iter().all(u8::is_ascii_lowercase)
 }
 
+/// base64 as it is found: without its padding, and with any bits after its last byte.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, NO_PAD.with_decode_allow_trailing_bits(true));
+
 /// Whether a word is a user and a password, in base64 or as they are.
 fn holds_password(word: &[u8]) -> bool {
-    let digit = |byte: &u8| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
-    };
-    let digits: Vec<u32> = word.iter().map_while(digit).map(u32::from).collect();
-    let decoded = digits.chunks(4).flat_map(|four| {
-        let bits = four.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * (4 - four.len()));
-        bits.to_be_bytes().into_iter().skip(1).take(four.len() * 6 / 8)
+    let is_digit = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+    let digits = word.iter().take_while(is_digit).map(|byte| match byte {
+        b'-' => b'+',
+        b'_' => b'/',
+        other => *other,
     });
-    let decoded: Vec<u8> = decoded.collect();
+    let mut digits: Vec<u8> = digits.collect();
+    // A single digit of the last four has no byte.
+    digits.truncate(digits.len() - usize::from(digits.len() % 4 == 1));
+    let decoded = BASE64.decode(digits).unwrap_or_default();
     let is_text = decoded.iter().all(|byte| !byte.is_ascii_control());
     word.contains(&b':') || (is_text && decoded.contains(&b':'))
 }

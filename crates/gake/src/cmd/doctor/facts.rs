@@ -73,7 +73,7 @@ impl Facts {
             memory_group: memory_group(),
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
             cpu_quota: gake_watch::own_cpu_quota(),
-            cores_online: text("/proc/stat").map(|text| parse::cores(&text)),
+            cores_online: text("/proc/stat").map(|text| gake_watch::cores_in_stat(&text)),
             governor: word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             clock: word("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             load: text("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),

@@ -27,15 +27,6 @@ pub fn available(text: &str) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The cores that `/proc/stat` has a line for.
-pub fn cores(text: &str) -> u64 {
-    let is_core = |line: &&str| {
-        let number = line.strip_prefix("cpu").unwrap_or_default();
-        number.starts_with(|c: char| c.is_ascii_digit())
-    };
-    text.lines().filter(is_core).count() as u64
-}
-
 /// The path of the process in the hierarchy of `controller` (version 1; "" is version 2), from
 /// `/proc/self/cgroup`. The root is the empty path.
 pub fn group<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
@@ -105,11 +96,6 @@ mod tests {
         assert_eq!(available(text), Some(23_733_600 * 1024));
         assert_eq!(available("MemTotal: 1 kB\n"), None);
         assert_eq!(available("MemAvailable: lots\n"), None);
-    }
-
-    #[test]
-    fn cores_are_lines() {
-        assert_eq!(cores("cpu  1 2 3\ncpu0 1 2\ncpu1 1 2\nintr 5\nctxt 1\n"), 2);
     }
 
     #[test]
