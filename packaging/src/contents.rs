@@ -25,7 +25,7 @@ pub struct Contents {
     pub target: Target,
     /// The instant of all files, in Unix seconds.
     pub epoch: u32,
-    /// gzip's level.
+    /// The level of gzip and xz.
     pub compression: u32,
 }
 

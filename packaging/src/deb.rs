@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use crate::contents::Contents;
-use crate::tarball::{Entry, gzip, tar};
+use crate::tarball::{Entry, tar, xz};
 use crate::{SUMMARY, VERSION};
 
 /// Writes the package.
@@ -26,11 +26,11 @@ pub fn write(contents: &Contents, out: &Path) -> Result<PathBuf> {
         size.div_ceil(1024)
     );
     let control = [Entry::file("control", control)];
-    let pack = |files: &[Entry]| gzip(&tar(files, contents.epoch)?, contents.compression);
+    let pack = |files: &[Entry]| xz(&tar(files, contents.epoch)?, contents.compression);
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.gz", pack(&control)?),
-        ("data.tar.gz", pack(&files)?),
+        ("control.tar.xz", pack(&control)?),
+        ("data.tar.xz", pack(&files)?),
     ];
     let mut archive = b"!<arch>\n".to_vec();
     for (name, bytes) in members {

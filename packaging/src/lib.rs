@@ -42,7 +42,7 @@ pub const SUMMARY: &str = "Load tests HTTP services and finds the capacity befor
 /// The licence, as an SPDX expression.
 pub const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 
-/// gzip's best level: a package is made once and fetched often.
+/// The best level of gzip and xz: a package is made once and fetched often.
 const COMPRESSION: u32 = 9;
 
 #[derive(Debug, PartialEq)]

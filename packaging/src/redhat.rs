@@ -16,7 +16,7 @@ pub fn write(contents: &Contents, out: &Path) -> Result<PathBuf> {
     let machine = contents.target.machine.kernel;
     let config = BuildConfig::v4()
         .source_date(contents.epoch)
-        .compression(CompressionWithLevel::Gzip(contents.compression));
+        .compression(CompressionWithLevel::Xz(contents.compression));
     let mut builder = PackageBuilder::new("gake", VERSION, LICENSE, machine, SUMMARY);
     builder.using_config(config).release("1").description(SUMMARY).build_host("localhost");
     for file in contents.installed()? {

@@ -1,4 +1,4 @@
-//! What most formats are made of: tar, gzip and SHA-256, without a trace of the machine that packs.
+//! What most formats are made of: tar, gzip, xz and SHA-256, without a trace of the machine that packs.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use flate2::{Compression, GzBuilder};
+use liblzma::write::XzEncoder;
 use sha2::{Digest, Sha256};
 
 /// A file of a package, or an empty folder.
@@ -80,6 +81,16 @@ fn header(kind: tar::EntryType, mode: u32, size: usize, epoch: u32) -> tar::Head
 /// None that memory does not cause.
 pub fn gzip(bytes: &[u8], level: u32) -> Result<Vec<u8>> {
     let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::new(level));
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?)
+}
+
+/// Compresses to two thirds of what gzip leaves of a program.
+///
+/// # Errors
+/// None that memory does not cause.
+pub fn xz(bytes: &[u8], level: u32) -> Result<Vec<u8>> {
+    let mut encoder = XzEncoder::new(Vec::new(), level);
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
 }

@@ -24,7 +24,7 @@ use crate::worker_users::WorkerUsers;
 use crate::{closed, open};
 
 /// Spare tallies of a scenario, made before the epoch: enough until the receiver returns the first.
-const SPARES: usize = 3;
+const SPARES: usize = 2;
 
 /// An empty tally with memory for the usual latencies.
 fn roomy_tally(plan: &Plan) -> Tally {

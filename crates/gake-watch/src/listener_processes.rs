@@ -1,8 +1,8 @@
 //! The processes that listen on a port.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use procfs::process::Process;
 
@@ -77,7 +77,7 @@ fn listeners(ports: &[u16]) -> HashSet<u64> {
 }
 
 /// The processes of this machine.
-pub(crate) fn all_pids() -> std::io::Result<Vec<i32>> {
+pub(crate) fn all_pids() -> io::Result<Vec<i32>> {
     let entries = fs::read_dir("/proc")?.flatten();
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
@@ -95,9 +95,13 @@ fn has_in_threads(pid: i32, wanted: &HashSet<u64>) -> bool {
 }
 
 fn sockets_in(descriptors: PathBuf) -> impl Iterator<Item = u64> + use<> {
-    entries(&descriptors).filter_map(|link| {
-        let link = fs::read_link(link).ok()?;
-        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    let links = entries(&descriptors).map(fs::read_link);
+    // A process that refuses one link refuses all of them.
+    let readable = links.take_while(|link| {
+        !link.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    });
+    readable.filter_map(|link| {
+        link.ok()?.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
     })
 }
 

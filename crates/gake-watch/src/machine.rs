@@ -71,7 +71,7 @@ impl Machine {
         }
     }
 
-    /// Whether the next reading is the first that has the targets' processes, and due at once.
+    /// Whether the next reading is the first that has the targets' processes, and due soon.
     pub(crate) fn needs_second_reading(&self) -> bool {
         self.processes.as_ref().is_some_and(|processes| processes.pids().is_empty())
     }

@@ -20,6 +20,10 @@ use crate::process::{ProcessSelector, Processes};
 use crate::prometheus::Prometheus;
 use crate::source::WatchSource;
 
+/// The delay of the first search of the targets' processes, which would take the core from the first
+/// requests.
+const SEARCH_AFTER: Duration = Duration::from_millis(20);
+
 /// An event of one source.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WatchEvent {
@@ -76,7 +80,7 @@ pub struct Sampler {
 impl Sampler {
     /// Reads every source once, then at intervals of `every`. Blocks until the first reading; then
     /// the sampler's thread calls `between`, before the readings during the load. The first of them
-    /// follows at once if the targets' processes on this machine are still to be searched.
+    /// follows after 20 ms if the targets' processes on this machine are still to be searched.
     ///
     /// # Errors
     /// When a source cannot be read.
@@ -200,7 +204,7 @@ struct SourceTask {
     refreshable: bool,
     failing: bool,
     sender: Sender<WatchEvent>,
-    /// Until the second reading, if that is due at once.
+    /// Until the second reading, if that is due soon.
     searching: Option<Arc<AtomicBool>>,
 }
 
@@ -208,16 +212,16 @@ impl SourceTask {
     async fn run(mut self, mut reader: SourceReader, mut refreshed: watch::Receiver<u64>) {
         let mut ticks = tokio::time::interval_at((Instant::now() + self.every).into(), self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        if let Some(searching) = self.searching.take() {
-            self.read(&mut reader).await;
-            searching.store(false, Relaxed);
-        }
         loop {
             let asked = tokio::select! {
+                () = tokio::time::sleep(SEARCH_AFTER), if self.searching.is_some() => false,
                 _ = ticks.tick() => false,
                 asked = refreshed.changed(), if self.refreshable => asked.is_ok(),
             };
             self.read(&mut reader).await;
+            if let Some(searching) = self.searching.take() {
+                searching.store(false, Relaxed);
+            }
             if asked {
                 self.send(WatchEvent::Refreshed);
             }
@@ -331,7 +335,7 @@ impl SourceReader {
         }
     }
 
-    /// Whether the first reading was partial, and another is due at once.
+    /// Whether the first reading was partial, and another is due soon.
     fn needs_second_reading(&self) -> bool {
         matches!(self, Self::Machine(machine) if machine.needs_second_reading())
     }

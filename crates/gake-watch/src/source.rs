@@ -33,7 +33,7 @@ pub enum WatchSource {
         /// Whether to read what the targets use when they are processes of this machine.
         usage: bool,
         /// Whether the first reading has what they use, for which their search takes thousands of
-        /// system calls; else the second, which follows at once.
+        /// system calls; else the second, which follows soon.
         at_first: bool,
         /// Connections that open without a slow search for a local port, if there is such a limit.
         ports: Option<usize>,

@@ -1,6 +1,7 @@
 //! The built-in trends of every run.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::histogram::Histogram;
 
@@ -76,29 +77,26 @@ pub struct Latency {
     histograms: [Histogram; LatencyMetric::ALL.len()],
 }
 
-/// Usual latencies as powers of two in ns: 0.3 µs to 0.5 s.
-const USUAL_BITS: std::ops::Range<u32> = 8..29;
+/// Usual response times as powers of two in ns: 8 µs to 0.5 s.
+const USUAL_BITS: Range<u32> = 13..29;
 
-/// Maps memory for the usual latencies in an empty histogram.
+/// Usual lateness, and usual times of a response's body: 0.3 µs to 4 ms.
+const USUAL_SHORT_BITS: Range<u32> = 8..22;
+
+/// Maps memory for the usual response times in an empty histogram.
 pub(super) fn make_room(histogram: &mut Histogram) {
     histogram.make_room(USUAL_BITS);
 }
 
 impl Latency {
-    /// Maps memory for the usual latencies, so that the first seconds cause no page faults.
+    /// Maps memory for what every request records, so that the first seconds cause no page faults.
     /// Requires empty histograms.
     pub(super) fn make_room(&mut self) {
-        for metric in [
-            LatencyMetric::OkResponse,
-            LatencyMetric::OtherResponse,
-            LatencyMetric::Service,
-            LatencyMetric::Lateness,
-            LatencyMetric::Blocked,
-            LatencyMetric::Connect,
-            LatencyMetric::FirstByte,
-            LatencyMetric::Download,
-        ] {
+        for metric in [LatencyMetric::OkResponse, LatencyMetric::Service, LatencyMetric::FirstByte] {
             make_room(self.of_mut(metric));
+        }
+        for metric in [LatencyMetric::Lateness, LatencyMetric::Download] {
+            self.of_mut(metric).make_room(USUAL_SHORT_BITS);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::clock::Nanos;
 use crate::metric::SeriesTable;
 use crate::plan::ExpectedStatus;
 
-/// Labels for which [`Tally::make_room`] maps memory, 170 KB each.
+/// Labels for which [`Tally::make_room`] maps memory, 128 KB each.
 const ROOMY_LABELS: usize = 4;
 
 /// Statuses, and faults, for which [`Tally::make_room`] reserves memory.

@@ -281,8 +281,9 @@ impl TlsOptions {
 
 /// Seeds the process's random numbers before a run; every set-up of TLS does.
 ///
-/// The library collects its entropy at the first draw, which takes about 20 ms of CPU: during the run
-/// the first handshake would pay for it, and delay the arrivals of its worker.
+/// Where the library collects entropy of its own (the workspace's `.cargo/config.toml` turns that off,
+/// which a build from a registry does not see), it does so at the first draw, for about 30 ms: during
+/// the run the first handshake would pay for it, and delay the arrivals of its worker.
 pub fn seed_random() {
     // An error would repeat at the first handshake, which reports it.
     let _ = aws_lc_rs::rand::fill(&mut [0]);
