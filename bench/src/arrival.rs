@@ -44,7 +44,7 @@ pub struct Error {
 
 /// The part.
 pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
-    let seconds = bench.pick(5, 2);
+    let seconds = bench.pick(5, 2, 2);
     for rate in RATES {
         report.heading(format!(
             "arrival: error at the server against a perfect grid, {rate}/s, {seconds} s a run, \
@@ -67,8 +67,9 @@ fn one_rate(bench: &Bench, report: &mut Report, rate: u64, seconds: u64) {
     labels.extend(calls("").into_iter().map(|call| call.label));
     let mut errors: Vec<Vec<Error>> = vec![Vec::new(); labels.len()];
     let wanted = bench.options.rounds;
+    let patience = bench.pick(PATIENCE, 2, PATIENCE);
     let mut rounds = 0;
-    while rounds < wanted * PATIENCE && errors.iter().any(|errors| undisturbed(errors) < wanted) {
+    while rounds < wanted * patience && errors.iter().any(|errors| undisturbed(errors) < wanted) {
         for (at, label) in rotated(&labels, rounds) {
             let limit = Duration::from_secs(seconds + 30);
             let fire = |url: &str| match at.checked_sub(1) {

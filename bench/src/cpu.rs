@@ -31,7 +31,7 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
 
 /// All tools at nginx, in multiples of wrk.
 fn against_peers(bench: &Bench, report: &mut Report) -> Result<()> {
-    let (seconds, connections) = (bench.pick(5, 1), calls::CONNECTIONS);
+    let (seconds, connections) = (bench.pick(5, 2, 1), calls::CONNECTIONS);
     report.heading(format!(
         "cpu: closed loop, {connections} keep-alive connections, {seconds} s a run, requests \
          counted by nginx"
@@ -46,7 +46,7 @@ fn against_peers(bench: &Bench, report: &mut Report) -> Result<()> {
 
 /// gake and wrk at a server that keeps them busy, in multiples of the floor.
 fn against_floor(bench: &Bench, report: &mut Report) -> Result<()> {
-    let seconds = bench.pick(5, 1);
+    let seconds = bench.pick(5, 3, 1);
     let server = FloorServer::start(bench.server_core)?;
     let tools: Vec<_> =
         bench.tools().filter(|tool| matches!(tool, Tool::Gake | Tool::Wrk)).collect();

@@ -52,7 +52,7 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     let gake = bench.peers.path(peers::Tool::Gake).context("gake is not available")?;
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let _lab = lab(gake, port, bench.server_core)?;
-    let calls = bench.pick(200_000, 20_000);
+    let calls = bench.pick(200_000, 50_000, 20_000);
     let callers = callers(gake, &ghz, &bench.dir, port, calls)?;
     let mut rounds = Vec::new();
     for round in 0..bench.options.rounds {

@@ -50,7 +50,7 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     let mut rows = Vec::new();
     for server in &servers {
         for (connections, streams, thousands) in SHAPES {
-            let requests = bench.pick(thousands * 1_000, thousands * 50);
+            let requests = bench.pick(thousands * 1_000, thousands * 250, thousands * 50);
             let calls = calls::streams(&server.url, requests, connections, streams);
             let rounds = (0..bench.options.rounds)
                 .map(|round| in_turn(bench, &calls, round, requests, report));

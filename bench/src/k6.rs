@@ -1,5 +1,5 @@
-//! Scripts of k6, by gake and the real k6 alternately: CPU of an iteration, memory of a user, and
-//! the time until all users are there.
+//! Scripts of k6, by gake and the real k6 alternately: CPU of an iteration, memory of a user, the
+//! time until all users are there, and work in JavaScript.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::Bench;
+use super::compute;
 use super::memory::peak;
 use super::nginx::Nginx;
 use super::peers::Tool;
@@ -63,7 +64,8 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     let parts = Parts { bench, nginx: &nginx, runners: &runners };
     parts.cpu(report)?;
     parts.memory(report)?;
-    parts.init(report)
+    parts.init(report)?;
+    parts.compute(report)
 }
 
 struct Parts<'a> {
@@ -74,7 +76,7 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn cpu(&self, report: &mut Report) -> Result<()> {
-        let duration = format!("{}s", self.bench.pick(10, 2));
+        let duration = format!("{}s", self.bench.pick(10, 5, 2));
         report.heading(format!(
             "k6: http.get and check, {USERS} users, {duration} a run on one core, requests counted \
              by nginx"
@@ -110,8 +112,8 @@ impl Parts<'_> {
     }
 
     fn memory(&self, report: &mut Report) -> Result<()> {
-        let users: usize = self.bench.pick(2_000, 200);
-        let duration = format!("{}s", self.bench.pick(15, 3));
+        let users: usize = self.bench.pick(2_000, 2_000, 200);
+        let duration = format!("{}s", self.bench.pick(15, 6, 3));
         report.heading(format!(
             "k6: peak resident set of {users} users with http.get and sleep(1), {duration} a run"
         ));
@@ -136,7 +138,7 @@ impl Parts<'_> {
     }
 
     fn init(&self, report: &mut Report) -> Result<()> {
-        let users: usize = self.bench.pick(10_000, 1_000);
+        let users: usize = self.bench.pick(10_000, 10_000, 1_000);
         report.heading(format!(
             "k6: from start to end of {users} users with one empty iteration each, on all cores"
         ));
@@ -155,6 +157,28 @@ impl Parts<'_> {
             ]
         });
         report.table(&["tool", "seconds", "CPU seconds", "peak MB"], &rows.collect::<Vec<_>>());
+        Ok(())
+    }
+
+    /// CPU of an iteration that computes, without that of an empty one.
+    fn compute(&self, report: &mut Report) -> Result<()> {
+        report.heading("k6 compute: CPU of an iteration of one user that computes");
+        let empty = self.script("empty.js", NOTHING)?;
+        let load = ["-u", "1", "-i", "1"];
+        let core = Some(self.core());
+        let seconds = |sample: &Sample| sample.ended.cpu().as_secs_f64();
+        let empty = self.rounds(report, &load, &empty, core);
+        let empty = [0, 1].map(|at| median(&of(&empty, at, seconds)));
+        let mut rows = Vec::new();
+        for (name, before, body) in compute::KINDS {
+            let script = self.script("compute.js", &compute::script(before, body))?;
+            let rounds = self.rounds(report, &load, &script, core);
+            let [own, k6] = [0, 1].map(|at| median(&of(&rounds, at, seconds)) - empty[at]);
+            let milliseconds = |seconds: f64| format!("{:.0}", seconds * 1e3);
+            let ratio = format!("{:.2}", own / k6);
+            rows.push(vec![name.to_owned(), milliseconds(own), milliseconds(k6), ratio]);
+        }
+        report.table(&["work", "gake ms", "k6 ms", "CPU × k6"], &rows);
         Ok(())
     }
 

@@ -14,12 +14,14 @@ mod calls;
 mod causes;
 mod changes;
 mod clock;
+mod compute;
 mod cpu;
 mod experiments;
 mod floor;
 mod fuzz;
 mod grpc;
 mod http2;
+mod inputs;
 mod k6;
 mod memory;
 mod metronome;
@@ -54,8 +56,11 @@ use report::Report;
 use xtask::workspace;
 
 /// The parts, in their order.
-const PARTS: [&str; 10] =
-    ["cpu", "arrival", "stall", "memory", "start", HTTP2, GRPC, SHADOW, K6, SINKS];
+const PARTS: [&str; 11] =
+    ["cpu", "arrival", "stall", "memory", "start", "inputs", HTTP2, GRPC, SHADOW, K6, SINKS];
+
+/// The parts with a goal (DESIGN.md, Numbers), which `bench goals` does in a quarter of an hour.
+const GOALS: [&str; 7] = ["cpu", "arrival", "start", "inputs", HTTP2, SHADOW, K6];
 
 /// The part with servers of its own, done when it is asked for.
 const HTTP2: &str = "http2";
@@ -75,13 +80,24 @@ const SINKS: &str = "sinks";
 /// The parts that are done only when they are asked for; each keeps a report of its own.
 const ON_REQUEST: [&str; 5] = [HTTP2, GRPC, SHADOW, K6, SINKS];
 
+/// How long everything is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// To be kept: half an hour and more.
+    Whole,
+    /// To be kept: what has a goal, in a quarter of an hour.
+    Goals,
+    /// To see that it works.
+    Quick,
+}
+
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     /// Rounds of each comparison.
     rounds: usize,
-    /// Short runs.
-    quick: bool,
+    /// The length of runs.
+    pace: Pace,
     /// Parts to do.
     parts: Vec<String>,
     /// Build oha.
@@ -145,7 +161,7 @@ fn compare(args: &[String]) -> Result<()> {
 }
 
 fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
-    if options.parts.iter().any(|part| part == K6) {
+    if options.pace != Pace::Goals && options.parts.iter().any(|part| part == K6) {
         real_k6::installed()?;
     }
     let peers = Peers::gather(&options, tools_dir)?;
@@ -175,6 +191,7 @@ fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
             "arrival" => arrival::run(&bench, &mut report),
             "stall" => stall::run(&bench, &mut report),
             "memory" => memory::run(&bench, &mut report),
+            "inputs" => inputs::run(&bench, &mut report),
             HTTP2 => http2::run(&bench, &mut report),
             GRPC => grpc::run(&bench, &mut report),
             SHADOW => shadow::run(&bench, &mut report),
@@ -195,6 +212,7 @@ fn keep(options: &Options, report: &Report) -> Result<()> {
     let alone = ON_REQUEST.into_iter().find(|part| options.is_alone(part));
     let path = match &options.out {
         Some(path) => path.clone(),
+        None if options.pace == Pace::Goals => kept(format!("{}-goals.txt", report::today())),
         None if options.is_whole() => kept(format!("{}.txt", report::today())),
         None => match alone {
             Some(part) => kept(format!("{}-{part}.txt", report::today())),
@@ -228,9 +246,13 @@ impl Bench {
         self.peers.have.iter().map(|peer| peer.tool)
     }
 
-    /// The long value, or the short one of a quick run.
-    fn pick<T>(&self, long: T, short: T) -> T {
-        if self.options.quick { short } else { long }
+    /// The value for the pace.
+    fn pick<T>(&self, whole: T, goals: T, quick: T) -> T {
+        match self.options.pace {
+            Pace::Whole => whole,
+            Pace::Goals => goals,
+            Pace::Quick => quick,
+        }
     }
 }
 
@@ -239,7 +261,7 @@ impl Options {
     fn is_whole(&self) -> bool {
         let is_asked = |part: &&str| self.parts.iter().any(|asked| asked == part);
         let others = |part: &&&str| !ON_REQUEST.contains(*part);
-        !self.quick && PARTS.iter().filter(others).all(is_asked)
+        self.pace == Pace::Whole && PARTS.iter().filter(others).all(is_asked)
     }
 
     /// Whether a tool is measured in any of the parts.
@@ -253,14 +275,14 @@ impl Options {
 
     /// Whether it is a long run of this part alone.
     fn is_alone(&self, part: &str) -> bool {
-        !self.quick && self.parts == [part]
+        self.pace == Pace::Whole && self.parts == [part]
     }
 
     fn parse(args: &[String]) -> Result<Self> {
         let mut rounds = None;
         let mut options = Self {
             rounds: 0,
-            quick: false,
+            pace: Pace::Whole,
             parts: Vec::new(),
             with_oha: false,
             gake: None,
@@ -272,7 +294,8 @@ impl Options {
             match arg.as_str() {
                 "--rounds" => rounds = Some(value()?.parse().context("--rounds needs a number")?),
                 "--only" => options.parts.extend(value()?.split(',').map(str::to_owned)),
-                "--quick" => options.quick = true,
+                "--quick" => options.pace = Pace::Quick,
+                "goals" => options.pace = Pace::Goals,
                 "--with-oha" => options.with_oha = true,
                 "--gake" => options.gake = Some(value()?.into()),
                 "--out" => options.out = Some(value()?.into()),
@@ -283,11 +306,18 @@ impl Options {
         if let Some(unknown) = options.parts.iter().find(|part| !PARTS.contains(&part.as_str())) {
             bail!("bench has no part `{unknown}`; it has {}", PARTS.join(", "));
         }
+        if options.parts.is_empty() && options.pace == Pace::Goals {
+            options.parts = GOALS.map(str::to_owned).to_vec();
+        }
         if options.parts.is_empty() {
             options.parts = PARTS.map(str::to_owned).to_vec();
             options.parts.retain(|part| !ON_REQUEST.contains(&part.as_str()));
         }
-        options.rounds = rounds.unwrap_or(if options.quick { 1 } else { 5 });
+        options.rounds = rounds.unwrap_or(match options.pace {
+            Pace::Whole => 5,
+            Pace::Goals => 3,
+            Pace::Quick => 1,
+        });
         if options.rounds == 0 {
             bail!("--rounds must be at least 1");
         }
@@ -306,7 +336,7 @@ mod tests {
     #[test]
     fn no_selection_means_everything() {
         let options = parse("").unwrap();
-        assert_eq!((options.rounds, options.parts.len(), options.quick), (5, 5, false));
+        assert_eq!((options.rounds, options.parts.len(), options.pace), (5, 6, Pace::Whole));
     }
 
     #[test]
@@ -318,6 +348,8 @@ mod tests {
         assert!(shadow.is_alone(SHADOW) && !shadow.is_whole() && parse("").unwrap().is_whole());
         assert!(parse("sinks").unwrap().is_alone(SINKS));
         assert!(parse("--only http2").unwrap().is_alone(HTTP2));
+        let goals = parse("goals").unwrap();
+        assert_eq!((goals.rounds, goals.parts), (3, GOALS.map(str::to_owned).to_vec()));
         let k6 = parse("--only k6").unwrap();
         assert!(k6.is_alone(K6) && k6.needs(Tool::Gake) && !k6.needs(Tool::Wrk));
     }

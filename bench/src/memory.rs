@@ -26,7 +26,7 @@ struct Sample {
 
 /// The part.
 pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
-    let few: u64 = bench.pick(1_000_000, 50_000);
+    let few: u64 = bench.pick(1_000_000, 100_000, 50_000);
     let many = few * 10;
     report.heading(format!("memory: peak resident set after about {few} and {many} requests, MB"));
     let nginx = Nginx::start(&bench.dir, bench.server_core)?;

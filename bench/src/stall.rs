@@ -22,7 +22,7 @@ const ROUNDS_MAX: usize = 3;
 
 /// The part.
 pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
-    let seconds = bench.pick(10, 2);
+    let seconds = bench.pick(10, 5, 2);
     let length = Duration::from_secs(seconds) / 10;
     let stall = Stall { after: length * 4, length };
     let rounds = bench.options.rounds.min(ROUNDS_MAX);

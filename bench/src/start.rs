@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// The part.
 pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
-    let times = bench.pick(20, 5);
+    let times = bench.pick(20, 20, 5);
     report.heading(format!(
         "start: from spawn to the first request read by the server, {times} runs"
     ));

@@ -61,7 +61,7 @@ type Round = [Option<Sample>; WAYS.len()];
 /// The part.
 pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     let receivers = Receivers::start()?;
-    let seconds = bench.pick(10, 4);
+    let seconds = bench.pick(10, 5, 4);
     for rate in RATES {
         report.heading(format!(
             "sinks: arrival error and CPU of gake with one of every kind, {rate}/s, {seconds} s a \
