@@ -28,7 +28,11 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
         let _ = write!(text, "GET {url}items/{at}?kind=book&page={}\nX-Item: {at}\n\n", at % 977);
     })?;
     let rows = write(bench, "rows.csv", lines, |text, at| {
-        let _ = if at == 0 { writeln!(text, "id,name") } else { writeln!(text, "{at},customer number {at}") };
+        let _ = if at == 0 {
+            writeln!(text, "id,name")
+        } else {
+            writeln!(text, "{at},customer number {at}")
+        };
     })?;
     let (targets_file, rows_file) = (targets.display(), rows.display());
     let calls = [
@@ -43,7 +47,7 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
             "gake run --data-file FILE",
             Tool::Gake,
             &rows,
-            format!("run {url}{{id}}?name={{name}} --data-file {rows_file} -n 1 --threads 1"),
+            format!("run {url}${{id}}?name=${{name}} --data-file {rows_file} -n 1 --threads 1"),
         ),
     ];
     let mut lines = Vec::new();
@@ -86,7 +90,12 @@ fn measure(bench: &Bench, call: &Call) -> Result<(u64, f64)> {
     Ok((started, peak_kb as f64 / 1024.0))
 }
 
-fn write(bench: &Bench, name: &str, lines: u32, line: impl Fn(&mut String, u32)) -> Result<PathBuf> {
+fn write(
+    bench: &Bench,
+    name: &str,
+    lines: u32,
+    line: impl Fn(&mut String, u32),
+) -> Result<PathBuf> {
     let mut text = String::new();
     (0..lines).for_each(|at| line(&mut text, at));
     let path = bench.dir.join(name);

@@ -57,7 +57,7 @@ pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     let gake = bench.peers.path(Tool::Gake).context("gake is not available")?;
     let runners = [
         Runner { name: "gake", path: gake.to_owned(), before: &["as", "k6"] },
-        Runner { name: "k6", path: real_k6::installed()?, before: &[] },
+        Runner { name: "k6", path: real_k6::peer()?.into(), before: &[] },
     ];
     report.line(format!("tool     k6: {}", real_k6::version(&runners[1].path)));
     let nginx = Nginx::start(&bench.dir, bench.server_core)?;
@@ -224,7 +224,7 @@ impl Parts<'_> {
     ) -> Result<Sample> {
         let url = format!("URL={}", self.nginx.url());
         let script = script.display().to_string();
-        let quiet = ["run", "--quiet", "--no-summary", "--no-usage-report", "-e"];
+        let quiet = ["run", "--quiet", "--summary-mode=disabled", "--no-usage-report", "-e"];
         let args: Vec<String> = (runner.before.iter().chain(&quiet).copied())
             .chain([url.as_str()])
             .chain(load.iter().copied())

@@ -162,7 +162,7 @@ fn compare(args: &[String]) -> Result<()> {
 
 fn run(options: Options, tools_dir: &Path, dir: &Path) -> Result<()> {
     if options.pace != Pace::Goals && options.parts.iter().any(|part| part == K6) {
-        real_k6::installed()?;
+        real_k6::peer()?;
     }
     let peers = Peers::gather(&options, tools_dir)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -91,7 +91,8 @@ struct Way {
 
 /// The table, and what became of the copies.
 pub fn run(bench: &Bench, report: &mut Report) -> Result<()> {
-    let (seconds, rounds) = (bench.pick(3, 2, 1), bench.pick(ROUNDS, 3, 1).max(bench.options.rounds));
+    let (seconds, rounds) =
+        (bench.pick(3, 2, 1), bench.pick(ROUNDS, 3, 1).max(bench.options.rounds));
     report.heading(format!(
         "isolation: gake shadow {} beside bad shadows; gake run -r {RATE} for {seconds} s, \
          {rounds} times",

@@ -16,12 +16,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::{Bench, Pace};
 use super::nginx;
 use super::peers::Tool;
 use super::process::{Ended, Launch, Running};
 use super::report::Report;
 use super::stats::{median, rotated};
+use super::{Bench, Pace};
 
 /// The ways a request may take.
 const WAYS: [&str; 5] =

@@ -92,7 +92,8 @@ impl Latency {
     /// Maps memory for what every request records, so that the first seconds cause no page faults.
     /// Requires empty histograms.
     pub(super) fn make_room(&mut self) {
-        for metric in [LatencyMetric::OkResponse, LatencyMetric::Service, LatencyMetric::FirstByte] {
+        for metric in [LatencyMetric::OkResponse, LatencyMetric::Service, LatencyMetric::FirstByte]
+        {
             make_room(self.of_mut(metric));
         }
         for metric in [LatencyMetric::Lateness, LatencyMetric::Download] {
