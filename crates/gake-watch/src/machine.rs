@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gake_core::record::LevelUnit;
 use procfs::process::{Process, all_processes};
@@ -20,6 +20,9 @@ use crate::sockets::{self, ListenerQueues};
 const BUSY: f64 = 0.8;
 /// A program is named from this share of the machine on.
 const NAMED: f64 = 0.1;
+/// The delay of the first search of the targets' processes, unless it belongs to the first reading: it
+/// would take the core from the first requests, and a shorter run needs no search.
+pub(crate) const SEARCH_AFTER: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(crate) struct Machine {
@@ -39,13 +42,13 @@ pub(crate) struct Machine {
     /// Of the machine, whose shares these are; the generator may be kept to some of them.
     cores: f64,
     own_group: Cgroup,
-    /// Whether the next reading has the targets' processes.
-    searches: bool,
+    /// Readings from this instant on have the targets' processes.
+    search: Instant,
 }
 
 impl Machine {
     /// The machine that loads `targets`. With `usage`, processes here that listen on their ports
-    /// are read, too, at the first reading or from the second on.
+    /// are read, too, at the first reading or 20 ms later.
     pub(crate) fn new(
         targets: &[SocketAddr],
         (usage, at_first): (bool, bool),
@@ -67,11 +70,11 @@ impl Machine {
             programs: OtherPrograms::default(),
             cores: cores::count(),
             own_group: own_cgroup(),
-            searches: at_first,
+            search: Instant::now() + if at_first { Duration::ZERO } else { SEARCH_AFTER },
         }
     }
 
-    /// Whether the next reading is the first that has the targets' processes, and due soon.
+    /// Whether a further reading, the first that has the targets' processes, is due soon.
     pub(crate) fn needs_second_reading(&self) -> bool {
         self.processes.as_ref().is_some_and(|processes| processes.pids().is_empty())
     }
@@ -90,8 +93,7 @@ impl Machine {
             levels.extend(self.listeners());
         }
         // No levels if they belong to another user or namespace, or the port is forwarded.
-        let searches = std::mem::replace(&mut self.searches, true);
-        let processes = self.processes.as_mut().filter(|_| searches);
+        let processes = self.processes.as_mut().filter(|_| now >= self.search);
         let found = processes.and_then(|processes| {
             let found = processes.read_usage(now).ok()?;
             let own = i32::try_from(std::process::id()).unwrap_or_default();
@@ -252,7 +254,7 @@ mod tests {
         assert_eq!(value(&levels, "quick_ports"), Some(9.0));
         assert!(value(&levels, "backlog").unwrap() >= 1.0, "{levels:?}");
         assert_eq!(value(&levels, "rss"), None);
-        let levels = machine.read(Instant::now());
+        let levels = machine.read(Instant::now() + SEARCH_AFTER);
         assert!(value(&levels, "rss").is_some(), "{levels:?}");
         // Reserved for documentation (RFC 5737).
         let levels = Machine::new(&["192.0.2.1:80".parse().unwrap()], (true, true), None)

@@ -15,14 +15,10 @@ use tokio::time::MissedTickBehavior;
 use crate::actuator::Actuator;
 use crate::database::DatabaseSource;
 use crate::level::{FIRST, Level, no_response, within};
-use crate::machine::Machine;
+use crate::machine::{Machine, SEARCH_AFTER};
 use crate::process::{ProcessSelector, Processes};
 use crate::prometheus::Prometheus;
 use crate::source::WatchSource;
-
-/// The delay of the first search of the targets' processes, which would take the core from the first
-/// requests.
-const SEARCH_AFTER: Duration = Duration::from_millis(20);
 
 /// An event of one source.
 #[derive(Debug, Clone, PartialEq)]
@@ -212,14 +208,15 @@ impl SourceTask {
     async fn run(mut self, mut reader: SourceReader, mut refreshed: watch::Receiver<u64>) {
         let mut ticks = tokio::time::interval_at((Instant::now() + self.every).into(), self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let search = Instant::now() + SEARCH_AFTER;
         loop {
             let asked = tokio::select! {
-                () = tokio::time::sleep(SEARCH_AFTER), if self.searching.is_some() => false,
+                () = tokio::time::sleep_until(search.into()), if self.searching.is_some() => false,
                 _ = ticks.tick() => false,
                 asked = refreshed.changed(), if self.refreshable => asked.is_ok(),
             };
             self.read(&mut reader).await;
-            if let Some(searching) = self.searching.take() {
+            if let Some(searching) = self.searching.take_if(|_| Instant::now() >= search) {
                 searching.store(false, Relaxed);
             }
             if asked {
