@@ -73,10 +73,10 @@ use gake_session::{Color, Failure};
                   3 the run is invalid; 99 an objective failed; 130 interrupted.\n\n\
                   `gake URL` is short for `gake run URL`. Try: gake run demo -r 2000 -d 10s"
 )]
-pub struct Cli {
+pub struct Cli<C: Subcommand = Command> {
     /// The command.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: C,
 
     /// When to use colour: auto (on a terminal; honours NO_COLOR and CLICOLOR_FORCE), always, never
     #[arg(
@@ -88,6 +88,12 @@ pub struct Cli {
         help_heading = "Output"
     )]
     pub color: Option<Color>,
+}
+
+/// The command of most starts, whose definition is a third of all.
+#[derive(Debug, Subcommand)]
+enum RunCommand {
+    Run(Box<RunArgs>),
 }
 
 /// The commands.
@@ -238,8 +244,14 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
     read(&args).map_err(|error| Failure::Clap(Box::new(error)))
 }
 
-/// Only help needs to know which flags are short: a run does not pay for them at its start.
+/// A run does not pay at its start for the definitions of other commands, which errors need, and for
+/// the choice of short flags, which only help needs.
 fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
+    if args.get(1).is_some_and(|word| word == "run")
+        && let Ok(Cli { command: RunCommand::Run(args), color }) = Cli::try_parse_from(args)
+    {
+        return Ok(Cli { command: Command::Run(args), color });
+    }
     Cli::try_parse_from(args).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             definition().try_get_matches_from(args).err().unwrap_or(error)
@@ -269,7 +281,7 @@ pub fn run_of(line: &str) -> Result<RunArgs, Failure> {
 
 /// The commands' whole definition, for completions and manual pages.
 pub fn definition() -> clap::Command {
-    short_help::shorten(Cli::command())
+    short_help::shorten(<Cli>::command())
 }
 
 /// Flags of gake itself, which stand before a command.
