@@ -3,6 +3,10 @@
 /// Entries from one indexed entry to the next.
 const STRIDE: usize = 8;
 
+/// Bytes after which a block of entries is full. One growing list would be copied, and be twice as
+/// large meanwhile.
+const BLOCK: usize = 256 << 10;
+
 /// Maximum number of strings that others differ from.
 const BASES_MAX: usize = 256;
 
@@ -16,13 +20,20 @@ pub(crate) struct PackedList {
     bases: Vec<Box<[u8]>>,
     /// The numbers of the bases used last, the last one first.
     recent: Vec<usize>,
-    /// The entries: tag, base, length of the difference, difference.
-    entries: Vec<u8>,
-    /// Where every [`STRIDE`]th entry begins.
-    starts: Vec<usize>,
+    /// The entries, in blocks: tag, base, length of the difference, difference.
+    blocks: Vec<Vec<u8>>,
+    /// Every [`STRIDE`]th entry. The following ones are in the same block.
+    starts: Vec<Place>,
     len: usize,
     /// Differences from the bases used last, while a string is added.
     candidates: [Vec<u8>; 2],
+}
+
+/// The beginning of an entry, or the end of the last one of a block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Place {
+    block: usize,
+    at: usize,
 }
 
 impl PackedList {
@@ -32,14 +43,21 @@ impl PackedList {
 
     pub(crate) fn push(&mut self, tag: u32, text: &[u8]) {
         if self.len.is_multiple_of(STRIDE) {
-            self.starts.push(self.entries.len());
+            if self.blocks.last().is_none_or(|block| block.len() >= BLOCK) {
+                // The last entries go over the edge. What is not written takes no memory.
+                self.blocks.push(Vec::with_capacity(BLOCK + BLOCK / 8));
+            }
+            let block = self.blocks.len() - 1;
+            self.starts.push(Place { block, at: self.blocks[block].len() });
         }
         self.len += 1;
         let base = self.compare(text);
-        put(&mut self.entries, tag as usize);
-        put(&mut self.entries, base);
-        put(&mut self.entries, self.candidates[0].len());
-        self.entries.extend_from_slice(&self.candidates[0]);
+        if let Some(entries) = self.blocks.last_mut() {
+            put(entries, tag as usize);
+            put(entries, base);
+            put(entries, self.candidates[0].len());
+            entries.extend_from_slice(&self.candidates[0]);
+        }
     }
 
     /// Finds a base for `text`, whose difference is the first candidate then.
@@ -75,24 +93,29 @@ impl PackedList {
     /// Writes the string with this number into `text`, and returns its tag.
     #[inline]
     pub(crate) fn get(&self, number: usize, text: &mut Vec<u8>) -> u32 {
-        let mut at = self.starts[number / STRIDE];
+        let mut place = self.starts[number / STRIDE];
+        let (entries, at) = (&self.blocks[place.block], &mut place.at);
         for _ in 0..number % STRIDE {
             // The tag and the base.
-            take(&self.entries, &mut at);
-            take(&self.entries, &mut at);
-            at = take(&self.entries, &mut at) + at;
+            take(entries, at);
+            take(entries, at);
+            *at = take(entries, at) + *at;
         }
-        self.read(&mut at, text)
+        self.read(&mut place, text)
     }
 
-    /// Writes the string of the entry at `at` into `text`, moves `at` to the next entry, and returns
-    /// the tag.
-    pub(crate) fn read(&self, at: &mut usize, text: &mut Vec<u8>) -> u32 {
-        let tag = take(&self.entries, at) as u32;
-        let base = &*self.bases[take(&self.entries, at)];
-        let length = take(&self.entries, at);
+    /// Writes the string of the entry at `place` into `text`, moves `place` to the next entry, and
+    /// returns the tag.
+    pub(crate) fn read(&self, place: &mut Place, text: &mut Vec<u8>) -> u32 {
+        if place.at == self.blocks[place.block].len() {
+            *place = Place { block: place.block + 1, at: 0 };
+        }
+        let (entries, at) = (&self.blocks[place.block], &mut place.at);
+        let tag = take(entries, at) as u32;
+        let base = &*self.bases[take(entries, at)];
+        let length = take(entries, at);
         text.clear();
-        apply(base, &self.entries[*at..*at + length], text);
+        apply(base, &entries[*at..*at + length], text);
         *at += length;
         tag
     }
@@ -207,6 +230,22 @@ mod tests {
         (0..list.len()).map(get).collect()
     }
 
+    fn bytes(list: &PackedList) -> usize {
+        list.blocks.iter().map(Vec::len).sum()
+    }
+
+    #[test]
+    fn many_entries_are_read_in_order_and_by_number() {
+        let texts: Vec<_> = (0..50_000).map(|n| format!("/items/{n}").into_bytes()).collect();
+        let list = list(&texts);
+        assert!(list.blocks.len() > 1);
+        assert_eq!(all(&list), texts);
+        let (mut place, mut text) = (Place::default(), Vec::new());
+        for (tag, expected) in (0..).zip(&texts) {
+            assert_eq!((list.read(&mut place, &mut text), &text), (tag, expected));
+        }
+    }
+
     #[test]
     fn a_request_takes_little_more_than_what_differs() {
         let text = |number: usize| {
@@ -219,7 +258,8 @@ mod tests {
         let texts: Vec<_> = (0..10_000).map(text).collect();
         let list = list(&texts);
         // Two edits of three lengths and six digits, the header of the entry.
-        assert!(list.entries.len() <= 10_000 * (2 * (3 + 6) + 3), "{}", list.entries.len());
+        assert!(bytes(&list) <= 10_000 * (2 * (3 + 6) + 3), "{}", bytes(&list));
+        assert_eq!(list.blocks.len(), 1);
         let expected: Vec<_> = texts.into_iter().map(String::into_bytes).collect();
         assert_eq!(all(&list), expected);
     }
@@ -231,7 +271,7 @@ mod tests {
         let list = list(&texts);
         assert_eq!(list.bases.len(), 3);
         // A tag of two bytes.
-        assert!(list.entries.len() <= texts.len() * (4 + 3 + 3));
+        assert!(bytes(&list) <= texts.len() * (4 + 3 + 3));
     }
 
     #[test]

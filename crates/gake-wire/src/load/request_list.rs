@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::client::request::HttpRequest;
 use crate::load::feed::WeightedRequest;
 use crate::load::order::cycle;
-use crate::load::packed_list::{PackedList, put, take};
+use crate::load::packed_list::{PackedList, Place, put, take};
 use crate::net::location::{LocationParser, Scheme};
 
 /// The end of a text: a byte that UTF-8 does not have.
@@ -194,7 +194,7 @@ impl FromIterator<WeightedRequest> for RequestList {
 pub(crate) struct RequestReader<'a> {
     list: &'a RequestList,
     number: usize,
-    at: usize,
+    place: Place,
     text: Vec<u8>,
     request: HttpRequest,
 }
@@ -202,7 +202,7 @@ pub(crate) struct RequestReader<'a> {
 impl<'a> RequestReader<'a> {
     fn new(list: &'a RequestList) -> Self {
         let (text, request) = (Vec::new(), HttpRequest::new("", ""));
-        Self { list, number: 0, at: 0, text, request }
+        Self { list, number: 0, place: Place::default(), text, request }
     }
 
     /// The next request and its label.
@@ -215,7 +215,7 @@ impl<'a> RequestReader<'a> {
     }
 
     fn advance(&mut self) -> u32 {
-        let label = self.list.packed.read(&mut self.at, &mut self.text);
+        let label = self.list.packed.read(&mut self.place, &mut self.text);
         self.number += 1;
         self.unpack();
         label
