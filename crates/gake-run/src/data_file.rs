@@ -1,5 +1,6 @@
 //! Requests from the rows of a data file: comma-separated values whose first line names the columns.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -150,7 +151,8 @@ fn has_authority(text: &str) -> bool {
 fn encode_value(value: &str, url: &mut String) {
     for byte in value.bytes() {
         match byte {
-            b'%' | b'&' | b'+' | b'?' => url.push_str(&format!("%{byte:02X}")),
+            // Writing to a string cannot fail.
+            b'%' | b'&' | b'+' | b'?' => drop(write!(url, "%{byte:02X}")),
             _ => percent_encoded(&[byte], url),
         }
     }
@@ -158,13 +160,12 @@ fn encode_value(value: &str, url: &mut String) {
 
 /// Appends bytes to a URL, those percent-encoded that it cannot contain.
 pub fn percent_encoded(bytes: &[u8], url: &mut String) {
-    for byte in bytes {
-        match byte {
-            b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | b'#' => {
-                url.push_str(&format!("%{byte:02X}"));
-            }
-            0x21..=0x7e => url.push(char::from(*byte)),
-            _ => url.push_str(&format!("%{byte:02X}")),
+    for &byte in bytes {
+        if matches!(byte, 0x21..=0x7e) && !br#""<>\^`{|}#"#.contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(url, "%{byte:02X}");
         }
     }
 }

@@ -169,18 +169,23 @@ fn apply(base: &[u8], edits: &[u8], text: &mut Vec<u8>) {
 
 /// The length of the first line with its end: a line feed, or a byte that no UTF-8 text has.
 fn line_end(text: &[u8]) -> Option<usize> {
-    text.iter().position(|byte| matches!(byte, b'\n' | 0xff)).map(|end| end + 1)
+    memchr::memchr2(b'\n', 0xff, text).map(|end| end + 1)
 }
 
+/// Bytes that are compared at once.
+const WORD: usize = 16;
+
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    const WORD: usize = 16;
     let words = a.chunks_exact(WORD).zip(b.chunks_exact(WORD));
     let same = words.take_while(|(a, b)| a == b).count() * WORD;
     same + a[same..].iter().zip(&b[same..]).take_while(|(a, b)| a == b).count()
 }
 
 fn common_suffix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
+    let words = a.rchunks_exact(WORD).zip(b.rchunks_exact(WORD));
+    let same = words.take_while(|(a, b)| a == b).count() * WORD;
+    let (a, b) = (&a[..a.len() - same], &b[..b.len() - same]);
+    same + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
 }
 
 /// Appends a number in seven bits a byte, the lowest first.

@@ -92,10 +92,14 @@ impl RequestList {
     }
 
     fn number_of_label(&mut self, label: &str) -> u32 {
+        let number = self.labels.len() as u32;
+        // Rows of a data file have one label.
+        if self.labels.last().is_some_and(|last| last == label) {
+            return number - 1;
+        }
         if let Some(&known) = self.label_numbers.get(label) {
             return known;
         }
-        let number = self.labels.len() as u32;
         self.labels.push(label.to_owned());
         self.label_numbers.insert(label.to_owned(), number);
         number
