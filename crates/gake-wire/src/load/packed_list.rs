@@ -99,7 +99,8 @@ impl PackedList {
             // The tag and the base.
             take(entries, at);
             take(entries, at);
-            *at = take(entries, at) + *at;
+            let length = take(entries, at);
+            *at += length;
         }
         self.read(&mut place, text)
     }
