@@ -325,8 +325,9 @@ impl ResponseParser {
             Ok(Some((head, length))) => {
                 if let Some(parsed) = self.accept(&head)? {
                     visitor.head(&head);
-                    // A 101 is not a valid response to other requests.
-                    if head.status != 101 {
+                    // A visitor of all heads never recalls one, and a 101 is not a valid response to
+                    // other requests.
+                    if !visitor.wants_head() && head.status != 101 {
                         known.learn(&bytes[..length], self.request_is_head, parsed);
                     }
                 }

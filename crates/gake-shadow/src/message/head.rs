@@ -7,9 +7,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use crate::exchange::RequestIds;
 
-use super::line::{digits, is, is_one_of, list, write_line};
+use super::line::{LINE_BYTES, digits, is, is_one_of, list, write_line};
 
-/// Estimated bytes of the lines added for a backend.
+/// Estimated bytes of the lines added to a changed head.
 const ADDED_BYTES: usize = 128;
 
 /// Hop-by-hop request headers, whatever `Connection` lists.
@@ -42,8 +42,32 @@ pub(crate) struct RequestHead {
     /// Path and query, a range of `bytes`.
     target: Range<usize>,
     bytes: Bytes,
+    lines: KnownLines,
     /// The request's numbers, which every head derived from it has.
     pub(crate) ids: RequestIds,
+}
+
+/// The lines that every copy is asked for, noted as they are written: searching a head for them
+/// costs more than parsing it.
+#[derive(Debug, Clone, Copy, Default)]
+struct KnownLines {
+    has_host: bool,
+    is_chunked: bool,
+    /// The first `Content-Length`.
+    length: Option<u64>,
+}
+
+impl KnownLines {
+    fn note(&mut self, name: &[u8], value: &[u8]) {
+        match name.len() {
+            4 if is(name, "host") => self.has_host = true,
+            14 if is(name, "content-length") && self.length.is_none() => {
+                self.length = Some(digits(value).unwrap_or(0));
+            }
+            17 if is(name, "transfer-encoding") => self.is_chunked = true,
+            _ => {}
+        }
+    }
 }
 
 /// The end of a request line.
@@ -90,6 +114,7 @@ pub(crate) struct HeadWriter {
     method: Method,
     target: Range<usize>,
     pub(crate) bytes: Vec<u8>,
+    lines: KnownLines,
 }
 
 impl HeadWriter {
@@ -102,17 +127,18 @@ impl HeadWriter {
         bytes.extend_from_slice(target.as_bytes());
         let target = start..bytes.len();
         bytes.extend_from_slice(VERSION);
-        Self { method: method.clone(), target, bytes }
+        Self { method: method.clone(), target, bytes, lines: KnownLines::default() }
     }
 
     pub(crate) fn line(&mut self, name: &[u8], value: &[u8]) {
+        self.lines.note(name, value);
         write_line(&mut self.bytes, name, value);
     }
 
     pub(crate) fn finish(mut self) -> RequestHead {
         self.bytes.extend_from_slice(b"\r\n");
-        let (method, target, ids) = (self.method, self.target, RequestIds::default());
-        RequestHead { method, target, bytes: self.bytes.into(), ids }
+        let Self { method, target, bytes, lines } = self;
+        RequestHead { method, target, bytes: bytes.into(), lines, ids: RequestIds::default() }
     }
 }
 
@@ -157,15 +183,15 @@ impl RequestHead {
     }
 
     pub(crate) fn has_host(&self) -> bool {
-        self.has("host")
+        self.lines.has_host
     }
 
     /// The framing by its headers.
     pub(crate) fn framing(&self) -> Framing {
-        if self.has("transfer-encoding") {
-            return Framing::Chunked;
+        match self.lines.is_chunked {
+            true => Framing::Chunked,
+            false => Framing::Length(self.lines.length.unwrap_or(0)),
         }
-        Framing::Length(self.values("content-length").next().and_then(digits).unwrap_or(0))
     }
 
     pub(crate) fn map(&self) -> HeaderMap {
@@ -193,11 +219,18 @@ impl RequestHead {
         if more.is_empty() {
             return self.clone();
         }
-        let mut bytes = Vec::with_capacity(self.bytes.len() + ADDED_BYTES);
+        let added = more.iter().map(|(name, value)| name.len() + value.len() + LINE_BYTES);
+        // To the byte: `Bytes` of a larger buffer would be a second allocation.
+        let mut bytes = Vec::with_capacity(self.bytes.len() + added.sum::<usize>());
         bytes.extend_from_slice(self.bytes.strip_suffix(b"\r\n").unwrap_or(&self.bytes));
-        more.iter().for_each(|(name, value)| write_line(&mut bytes, name, value));
+        let mut lines = self.lines;
+        for (name, value) in more {
+            lines.note(name, value);
+            write_line(&mut bytes, name, value);
+        }
         bytes.extend_from_slice(b"\r\n");
-        Self { bytes: bytes.into(), ..self.clone() }
+        let (method, target) = (self.method.clone(), self.target.clone());
+        Self { method, target, bytes: bytes.into(), lines, ids: self.ids }
     }
 
     /// The same head with the framing of a buffered body.
@@ -252,7 +285,7 @@ impl RequestHead {
             let written = written.find(|name| name.eq_ignore_ascii_case(known));
             writer.line(written.unwrap_or(known), value);
         }
-        let is_zero = self.has("content-length") && framing == Framing::Length(0);
+        let is_zero = self.lines.length.is_some() && framing == Framing::Length(0);
         if is_zero {
             writer.line(b"content-length", b"0");
         }

@@ -1,5 +1,8 @@
 //! Writing and inspecting header lines.
 
+/// Bytes of a header line besides its name and value.
+pub(crate) const LINE_BYTES: usize = 4;
+
 /// Writes a header line; the case of the name is kept.
 pub(crate) fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(name);
@@ -14,10 +17,12 @@ pub(crate) fn list(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Case-insensitive equality.
+#[inline]
 pub(crate) fn is(name: &[u8], word: &str) -> bool {
     name.eq_ignore_ascii_case(word.as_bytes())
 }
 
+#[inline]
 pub(crate) fn is_one_of(name: &[u8], words: &[&str]) -> bool {
     words.iter().any(|word| is(name, word))
 }

@@ -118,6 +118,15 @@ struct ResponseRecorder<'a> {
 }
 
 impl Visitor for ResponseRecorder<'_> {
+    fn wants_head(&self) -> bool {
+        self.slot.is_some()
+    }
+
+    fn wants_head_of(&mut self, status: u16) -> bool {
+        self.status = status;
+        false
+    }
+
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.status = head.status;
         if let Some(slot) = &mut self.slot

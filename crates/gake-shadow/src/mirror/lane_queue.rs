@@ -17,7 +17,8 @@ pub(super) struct LaneQueue {
     pub(super) shared: Arc<ProxyState>,
     pub(super) shadow: usize,
     pub(super) ticker: Rc<Ticker>,
-    pub(super) scratch: Rc<Scratch>,
+    /// Of this shadow only, for the heads of others are different.
+    pub(super) scratch: Scratch,
     /// Connections, if the shadow speaks HTTP/2.
     pub(super) streams: SharedStreams,
     waiting: RefCell<VecDeque<CopyJob>>,
@@ -28,18 +29,13 @@ pub(super) struct LaneQueue {
 }
 
 impl LaneQueue {
-    pub(super) fn new(
-        shared: &Arc<ProxyState>,
-        shadow: usize,
-        ticker: &Rc<Ticker>,
-        scratch: &Rc<Scratch>,
-    ) -> Self {
+    pub(super) fn new(shared: &Arc<ProxyState>, shadow: usize, ticker: &Rc<Ticker>) -> Self {
         let connections = shared.shadows[shadow].config.connections;
         Self {
             shared: Arc::clone(shared),
             shadow,
             ticker: Rc::clone(ticker),
-            scratch: Rc::clone(scratch),
+            scratch: Scratch::new(),
             streams: SharedStreams::new(ticker.ticks(shared.config.timeouts.idle)),
             waiting: RefCell::default(),
             work: Notify::new(),

@@ -15,7 +15,6 @@ use super::lane_queue::LaneQueue;
 use super::{CopyJob, lane};
 use crate::proxy::deadline::Ticker;
 use crate::proxy::state::ProxyState;
-use crate::proxy::upstream::link::Scratch;
 
 /// Polling interval during the drain.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
@@ -26,8 +25,7 @@ pub(crate) async fn run(shared: Arc<ProxyState>, mut jobs: UnboundedReceiver<Vec
     let shortest = shared.shadows.iter().map(|backend| backend.config.timeout).min();
     let ticker = Ticker::new(shortest.unwrap_or(Duration::from_secs(1)));
     tokio::task::spawn_local(Rc::clone(&ticker).run());
-    let scratch = Rc::new(Scratch::new());
-    let queue = |shadow| Rc::new(LaneQueue::new(&shared, shadow, &ticker, &scratch));
+    let queue = |shadow| Rc::new(LaneQueue::new(&shared, shadow, &ticker));
     let queues: Vec<_> = (0..shared.shadows.len()).map(queue).collect();
     while let Some(batch) = jobs.recv().await {
         for job in batch {

@@ -45,7 +45,7 @@ pub(crate) async fn serve(
         None => edits::for_backend(&request.head, target, &[]),
     };
     let side = ClientSide { client, stream, received };
-    DirectExchange { side, request, head: head.bytes().clone(), upload, slot }.run().await
+    DirectExchange { side, request, head: head.into_bytes(), upload, slot }.run().await
 }
 
 struct DirectExchange<'a> {

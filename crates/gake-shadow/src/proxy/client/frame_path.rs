@@ -199,7 +199,7 @@ impl FrameExchange<'_> {
             takes_trailers: self.takes_trailers,
             is_empty: response.as_ref().is_ok_and(|response| response.body.is_end_stream()),
             closes: self.closes,
-            date: &worker.date.now(),
+            date: &worker.date,
         };
         let UpstreamResponse { head, body } = match response {
             Ok(response) => response,

@@ -119,6 +119,9 @@ impl HeadBuffer {
 
     /// Whether the head can be judged. The first `seen` bytes were not enough.
     fn is_enough(&self, seen: usize) -> bool {
+        if self.bytes.is_empty() {
+            return false;
+        }
         // The usual case: a complete head in one read.
         if self.bytes.ends_with(b"\r\n\r\n") {
             return true;

@@ -58,7 +58,7 @@ impl Refusal {
         write_line(&mut bytes, b"content-type", b"text/plain");
         context.write_connection(true, &mut bytes);
         write_line(&mut bytes, b"content-length", text.len().to_string().as_bytes());
-        write_line(&mut bytes, b"date", context.date);
+        write_line(&mut bytes, b"date", &context.date.now());
         bytes.extend_from_slice(b"\r\n");
         if !context.request_is_head {
             bytes.extend_from_slice(&text);

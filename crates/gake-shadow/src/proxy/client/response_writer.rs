@@ -7,6 +7,7 @@ use http::{HeaderMap, StatusCode};
 use crate::collect::OutcomeSlot;
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::line::{is, is_one_of, write_line};
+use crate::proxy::client::date::DateCache;
 use crate::proxy::policy::headers::{self, ResponseLines, VIA_US};
 use crate::proxy::upstream::link::SWITCHING;
 
@@ -25,7 +26,7 @@ pub(crate) struct ResponseContext<'a> {
     /// The connection closes after the response.
     pub(crate) closes: bool,
     /// The `Date` for responses without one.
-    pub(crate) date: &'a [u8],
+    pub(crate) date: &'a DateCache,
 }
 
 /// The progress of a response.
@@ -142,7 +143,7 @@ impl Visitor for ResponseWriter<'_> {
             self.state.is_chunked = true;
         }
         if !lines.has_date {
-            write_line(self.out, b"date", self.context.date);
+            write_line(self.out, b"date", &self.context.date.now());
         }
         self.out.extend_from_slice(b"\r\n");
     }
@@ -188,7 +189,7 @@ impl ResponseWriter<'_> {
         }
         write_line(self.out, b"via", VIA_US.as_bytes());
         if !has_date {
-            write_line(self.out, b"date", self.context.date);
+            write_line(self.out, b"date", &self.context.date.now());
         }
         self.out.extend_from_slice(b"\r\n");
     }

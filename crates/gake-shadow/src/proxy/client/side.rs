@@ -119,7 +119,7 @@ impl ClientSide<'_> {
             takes_trailers: false,
             is_empty: false,
             closes: then == NextStep::Close,
-            date: &worker.date.now(),
+            date: &worker.date,
         });
         self.write(&response, then).await
     }

@@ -157,7 +157,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
                 takes_trailers: self.request.takes_trailers,
                 is_empty: false,
                 closes: self.closes,
-                date: &worker.date.now(),
+                date: &worker.date,
             };
             let (state, slot) = (&mut self.state, self.slot.as_deref_mut());
             let mut writer = ResponseWriter { state, context, out: &mut out, slot };

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use gake_codec::http1::{
-    Eof, Malformed, ParseProgress, Response, ResponseLimits, ResponseParser, Visitor,
+    Eof, KnownHeads, Malformed, ParseProgress, Response, ResponseLimits, ResponseParser, Visitor,
 };
 use gake_core::record::{Fault, Phase};
 use gake_wire::fault;
@@ -23,8 +23,12 @@ const HEADERS: usize = 100;
 pub(crate) const SWITCHING: u16 = 101;
 const READ_BYTES: usize = 64 << 10;
 
-/// The read buffer of a thread, shared because data is passed on immediately.
-pub(crate) struct Scratch(RefCell<Box<[u8]>>);
+/// What the reads of a thread share: the buffer, because data is passed on immediately, and the heads
+/// that need not be parsed again.
+pub(crate) struct Scratch {
+    bytes: RefCell<Box<[u8]>>,
+    known: RefCell<KnownHeads>,
+}
 
 pub(crate) struct BackendLink {
     stream: SocketStream,
@@ -39,11 +43,12 @@ pub(crate) struct BackendLink {
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        Self(RefCell::new(vec![0; READ_BYTES].into_boxed_slice()))
+        let bytes = RefCell::new(vec![0; READ_BYTES].into_boxed_slice());
+        Self { bytes, known: RefCell::default() }
     }
 
     pub(crate) fn with<T>(&self, read: impl FnOnce(&mut [u8]) -> T) -> T {
-        read(&mut self.0.borrow_mut())
+        read(&mut self.bytes.borrow_mut())
     }
 }
 
@@ -108,7 +113,7 @@ impl BackendLink {
         scratch: &Scratch,
         visitor: &mut V,
     ) -> Poll<Result<Option<Response>, Fault>> {
-        let mut bytes = scratch.0.borrow_mut();
+        let mut bytes = scratch.bytes.borrow_mut();
         let mut buffer = ReadBuf::new(&mut bytes);
         let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
         Poll::Ready(match read {
@@ -116,7 +121,8 @@ impl BackendLink {
             Ok(()) if buffer.filled().is_empty() => self.ended().map(Some),
             Ok(()) => {
                 let in_body = self.parser.in_body();
-                match self.parser.feed_with(buffer.filled(), visitor) {
+                let known = &mut scratch.known.borrow_mut();
+                match self.parser.feed_known(buffer.filled(), visitor, known) {
                     Ok(ParseProgress::More) => Ok(None),
                     Ok(ParseProgress::Done(response)) => {
                         if response.status == SWITCHING {
