@@ -23,12 +23,14 @@ use crate::proxy::stream::SocketStream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::link::{BackendLink, is_stale};
 
-pub(crate) async fn serve(
-    client: &Rc<ClientState>,
-    stream: &mut SocketStream,
-    received: &mut HeadBuffer,
+/// Prepares the exchange at once: a future would hold its arguments and the exchange made of them
+/// side by side, and is moved to its place as a whole.
+pub(crate) fn serve<'a>(
+    client: &'a Rc<ClientState>,
+    stream: &'a mut SocketStream,
+    received: &'a mut HeadBuffer,
     request: ClientRequest,
-) -> NextStep {
+) -> impl Future<Output = NextStep> + 'a {
     let worker = &client.worker;
     count(&worker.counters().requests);
     client.request_received();
@@ -45,7 +47,8 @@ pub(crate) async fn serve(
         None => edits::for_backend(&request.head, target, &[]),
     };
     let side = ClientSide { client, stream, received };
-    DirectExchange { side, request, head: head.into_bytes(), upload, slot }.run().await
+    let mut exchange = DirectExchange { side, request, head: head.into_bytes(), upload, slot };
+    async move { exchange.run().await }
 }
 
 struct DirectExchange<'a> {
@@ -58,20 +61,20 @@ struct DirectExchange<'a> {
 }
 
 impl DirectExchange<'_> {
-    async fn run(mut self) -> NextStep {
+    /// What is rare is boxed, to keep the future small.
+    async fn run(&mut self) -> NextStep {
         let worker = &self.side.client.worker;
         let mut open = worker.master.take_link(worker.ticker.now());
         loop {
             let was_open = open.is_some();
             let mut link = match open.take() {
                 Some(link) => link,
-                // Boxed because it is rare, to keep the future small.
                 None => match Box::pin(self.side.connect()).await {
                     Some(Ok(link)) => link,
                     Some(Err(fault)) => {
                         // An unreachable master does not affect the shadows.
                         self.upload.send_copies();
-                        return self.fault(fault, self.request.closes).await;
+                        return Box::pin(self.fault(fault, self.request.closes)).await;
                     }
                     None => return NextStep::Gone,
                 },
@@ -83,7 +86,7 @@ impl DirectExchange<'_> {
                 Some(_) => link.start_upgrade(),
                 None => link.start(self.request.is_head()),
             }
-            let Self { side, request, head, upload, slot } = &mut self;
+            let Self { side, request, head, upload, slot } = &mut *self;
             let mut transaction =
                 Transaction::new(side, (request, head), link, upload, slot.as_deref_mut());
             let end = poll_fn(|cx| transaction.poll(cx)).await;
@@ -94,7 +97,7 @@ impl DirectExchange<'_> {
             let repeats = transaction.sent == 0 || (!request.has_body() && is_idempotent);
             let link = transaction.link.take();
             if let (TransactionEnd::Switched, Some(link)) = (end, link) {
-                return self.switched(link).await;
+                return Box::pin(self.switched(link)).await;
             }
             if let TransactionEnd::Failed(fault) = end
                 && was_open
@@ -105,7 +108,7 @@ impl DirectExchange<'_> {
                 continue;
             }
             if !begun {
-                return self.failed(end, closes).await;
+                return Box::pin(self.failed(end, closes)).await;
             }
             let then = self.ended(end, closes);
             if is_ended_by_close && matches!(end, TransactionEnd::Answered) {
@@ -117,14 +120,14 @@ impl DirectExchange<'_> {
     }
 
     /// Runs a tunnel after a protocol switch.
-    async fn switched(mut self, link: BackendLink) -> NextStep {
+    async fn switched(&mut self, link: BackendLink) -> NextStep {
         count(&self.side.client.worker.counters().upgrades);
         if let Some(slot) = self.slot.take() {
             slot.done(true);
         }
-        let ClientSide { client, stream, received } = self.side;
+        let ClientSide { client, stream, received } = &mut self.side;
         let side = (stream, received.take());
-        Box::pin(tunnel::run(client, side, link.into_stream())).await;
+        tunnel::run(client, side, link.into_stream()).await;
         NextStep::Gone
     }
 
