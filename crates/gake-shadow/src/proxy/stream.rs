@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -23,6 +23,22 @@ impl SocketStream {
         if let Self::Plain(stream) = self {
             // An error means that the connection is already reset.
             let _ = SockRef::from(stream).set_linger(is_error.then_some(Duration::ZERO));
+        }
+    }
+
+    /// Whether the peer has neither sent data nor closed the connection.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        let mut byte = [0];
+        match self {
+            // Unlike a poll, it registers no waker in place of the one of the last reader.
+            Self::Plain(stream) => {
+                let read = stream.try_read(&mut byte);
+                read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+            }
+            Self::Tls(stream) => {
+                let mut cx = Context::from_waker(Waker::noop());
+                Pin::new(stream).poll_read(&mut cx, &mut ReadBuf::new(&mut byte)).is_pending()
+            }
         }
     }
 

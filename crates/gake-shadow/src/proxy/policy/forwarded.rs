@@ -48,12 +48,21 @@ pub(crate) struct ClientOrigin {
     proto: &'static str,
     /// The port that the client connected to.
     port: HeaderValue,
-    /// The last `Host` and its element of `Forwarded`.
-    last: Option<(Option<HeaderValue>, HeaderValue)>,
+    last: Option<LastHost>,
+}
+
+/// What is written for the last `Host`, which most requests of a connection share.
+#[derive(Debug, Clone)]
+struct LastHost {
+    host: Option<HeaderValue>,
+    /// Its element of `Forwarded`.
+    element: HeaderValue,
+    /// All lines, if no proxy is in front of this one.
+    lines: Vec<u8>,
 }
 
 /// The forwarding headers of proxies in front of this one.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PriorProxies<'a> {
     /// `X-Forwarded-For`.
     addresses: PriorList<'a>,
@@ -66,7 +75,7 @@ pub(crate) struct PriorProxies<'a> {
 }
 
 /// Lines of one name, which are joined.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct PriorList<'a> {
     /// With the case of the first line.
     name: Option<&'a str>,
@@ -144,13 +153,33 @@ impl ClientOrigin {
         host: Option<&[u8]>,
         prior: &PriorProxies<'_>,
     ) {
-        let known = self.last.as_ref().map(|(last, _)| last.as_ref().map(HeaderValue::as_bytes));
-        if known != Some(host) {
-            // Copied, because it outlives the request.
-            let own = host.and_then(|host| HeaderValue::from_bytes(host).ok());
-            let element = self.element(own.as_ref());
-            self.last = Some((own, element));
+        let is_known = |last: &LastHost| last.host.as_ref().map(HeaderValue::as_bytes) == host;
+        let last = match self.last.take().filter(is_known) {
+            Some(last) => last,
+            None => {
+                // Copied, because it outlives the request.
+                let own = host.and_then(|host| HeaderValue::from_bytes(host).ok());
+                let element = self.element(own.as_ref());
+                let mut lines = Vec::new();
+                self.write_lines(&mut lines, host, &element, &PriorProxies::default());
+                LastHost { host: own, element, lines }
+            }
+        };
+        if *prior == PriorProxies::default() {
+            head.extend_from_slice(&last.lines);
+        } else {
+            self.write_lines(head, host, &last.element, prior);
         }
+        self.last = Some(last);
+    }
+
+    fn write_lines(
+        &self,
+        head: &mut Vec<u8>,
+        host: Option<&[u8]>,
+        element: &HeaderValue,
+        prior: &PriorProxies<'_>,
+    ) {
         prior.addresses.write(head, "x-forwarded-for", self.address.as_bytes());
         // The outermost proxy's values take precedence.
         for (is_present, name, value) in [
@@ -163,9 +192,7 @@ impl ClientOrigin {
                 write_line(head, name.as_bytes(), value);
             }
         }
-        if let Some((_, element)) = &self.last {
-            prior.elements.write(head, "forwarded", element.as_bytes());
-        }
+        prior.elements.write(head, "forwarded", element.as_bytes());
     }
 
     /// An element of `Forwarded` (RFC 7239).

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use gake_codec::http1::{
@@ -65,10 +65,7 @@ impl BackendLink {
 
     /// The connection, unless the backend has closed it or sent unsolicited data.
     pub(crate) fn ready(mut self) -> Option<Self> {
-        let mut byte = [0];
-        let mut byte = ReadBuf::new(&mut byte);
-        let mut cx = Context::from_waker(Waker::noop());
-        Pin::new(&mut self.stream).poll_read(&mut cx, &mut byte).is_pending().then_some(self)
+        self.stream.is_quiet().then_some(self)
     }
 
     /// Prepares for the response to the next request.
