@@ -292,3 +292,26 @@ impl RequestHead {
         writer.finish().numbered(self.ids).with_framing(framing)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_knows_its_host_and_framing_however_it_was_made() {
+        let mut writer = HeadWriter::new(&Method::POST, "/", 0);
+        writer.line(b"HOST", b"h");
+        writer.line(b"Content-Length", b"3");
+        writer.line(b"content-length", b"4");
+        let head = writer.finish();
+        assert!(head.has_host());
+        assert_eq!(head.framing(), Framing::Length(3), "the first one counts");
+        assert!(!head.without("host").has_host());
+        let chunked = head.framed(Framing::Chunked);
+        assert_eq!(chunked.framing(), Framing::Chunked);
+        assert_eq!(chunked.values("content-length").count(), 0);
+        assert_eq!(chunked.framed(Framing::Length(7)).framing(), Framing::Length(7));
+        assert_eq!(head.framed(Framing::Length(0)).framing(), Framing::Length(0));
+        assert!(head.with(&[(b"X", b"1")]).bytes().ends_with(b"\r\nX: 1\r\n\r\n"));
+    }
+}

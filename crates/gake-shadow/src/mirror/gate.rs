@@ -104,7 +104,8 @@ impl Gate {
             self.waiting.fetch_sub(1, Relaxed);
             return Err(Category::ShedQueue);
         }
-        if self.bytes.fetch_add(bytes, Relaxed) + bytes > shadow.queue_bytes {
+        // Most copies have no body, and the counter is in the caches of all cores.
+        if bytes > 0 && self.bytes.fetch_add(bytes, Relaxed) + bytes > shadow.queue_bytes {
             self.left_queue();
             self.ended(bytes);
             return Err(Category::ShedQueue);
@@ -127,7 +128,9 @@ impl Gate {
 
     /// Releases the bytes of a finished copy.
     pub(crate) fn ended(&self, bytes: u64) {
-        self.bytes.fetch_sub(bytes, Relaxed);
+        if bytes > 0 {
+            self.bytes.fetch_sub(bytes, Relaxed);
+        }
     }
 
     fn rate_allows(&self) -> bool {

@@ -39,12 +39,19 @@ const BATCH_TICKS: u64 = 1;
 /// reached its client, or when the batch is old or large enough.
 #[derive(Debug)]
 pub(crate) struct Mirror {
-    pub(crate) shared: Arc<ProxyState>,
-    pub(crate) worker: usize,
+    origin: Arc<CopyOrigin>,
     batch: RefCell<Vec<CopyJob>>,
     begun: Notify,
     due: Notify,
     jobs: UnboundedSender<Vec<CopyJob>>,
+}
+
+/// Where copies come from. Its reference count changes with each copy: one per worker keeps that of
+/// [`ProxyState`] out of the caches of all cores.
+#[derive(Debug)]
+struct CopyOrigin {
+    shared: Arc<ProxyState>,
+    worker: usize,
 }
 
 /// A queued copy. The gate bounds the queue, so the channel need not.
@@ -58,9 +65,8 @@ pub(crate) struct CopyJob {
 /// A copy's entry in the ledger and its reservation in the queue, settled on drop at the latest.
 #[derive(Debug)]
 pub(crate) struct CopyTicket {
-    shared: Arc<ProxyState>,
+    origin: Arc<CopyOrigin>,
     pub(crate) shadow: usize,
-    worker: usize,
     bytes: u64,
     waiting: bool,
     ended: bool,
@@ -68,7 +74,7 @@ pub(crate) struct CopyTicket {
 
 impl CopyTicket {
     pub(crate) fn backend(&self) -> &ShadowBackend {
-        &self.shared.shadows[self.shadow]
+        &self.origin.shared.shadows[self.shadow]
     }
 
     /// Frees the copy's place in the queue.
@@ -79,7 +85,7 @@ impl CopyTicket {
     }
 
     pub(crate) fn record_response(&self, status: u16, bytes: u64) {
-        self.backend().mirror_page(self.worker).record_response(status, bytes);
+        self.backend().mirror_page(self.origin.worker).record_response(status, bytes);
     }
 
     pub(crate) fn end(mut self, category: Category) {
@@ -91,7 +97,7 @@ impl CopyTicket {
         self.ended = true;
         let backend = self.backend();
         backend.gate.ended(self.bytes);
-        backend.mirror_page(self.worker).end(category);
+        backend.mirror_page(self.origin.worker).end(category);
         match category {
             Category::Ok | Category::Cut => backend.gate.record_result(true),
             Category::Timeout | Category::ConnErr => backend.gate.record_result(false),
@@ -115,7 +121,8 @@ impl Mirror {
         jobs: UnboundedSender<Vec<CopyJob>>,
     ) -> Self {
         let (begun, due) = (Notify::new(), Notify::new());
-        Self { shared, worker, batch: RefCell::default(), begun, due, jobs }
+        let origin = Arc::new(CopyOrigin { shared, worker });
+        Self { origin, batch: RefCell::default(), begun, due, jobs }
     }
 
     /// Sends batches until dropped.
@@ -143,24 +150,18 @@ impl Mirror {
     }
 
     fn page(&self, shadow: usize) -> &LedgerPage {
-        self.shared.shadows[shadow].worker_page(self.worker)
+        self.origin.shared.shadows[shadow].worker_page(self.origin.worker)
     }
 
     /// Queues a copy, unless the shadow's gate refuses it.
     fn send(&self, request: Arc<ShadowRequest>, shadow: usize, slot: Option<Box<OutcomeSlot>>) {
-        let backend = &self.shared.shadows[shadow];
+        let backend = &self.origin.shared.shadows[shadow];
         let bytes = request.body.len;
         if let Err(category) = backend.gate.admit(&backend.config, bytes) {
             return self.end(shadow, slot, category);
         }
-        let ticket = CopyTicket {
-            shared: Arc::clone(&self.shared),
-            shadow,
-            worker: self.worker,
-            bytes,
-            waiting: true,
-            ended: false,
-        };
+        let origin = Arc::clone(&self.origin);
+        let ticket = CopyTicket { origin, shadow, bytes, waiting: true, ended: false };
         let mut batch = self.batch.borrow_mut();
         batch.push(CopyJob { request, ticket, slot });
         if batch.len() == 1 {

@@ -369,3 +369,33 @@ pub fn only_what_policy_allows_is_copied() {
     assert_eq!(counts, [1; 4], "{}", summary.ledgers[0]);
     assert_eq!(shadow.requests().len(), 1);
 }
+
+#[test]
+fn repeated_responses_of_a_shadow_are_counted_by_their_own_heads() {
+    let answer = |seen: &ReceivedRequest| match seen.line.split(' ').collect::<Vec<_>>()[..] {
+        ["HEAD", ..] => b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".to_vec(),
+        [_, "/gone", _] => b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno".to_vec(),
+        [_, "/parts", _] => {
+            b"HTTP/1.1 500 E\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n".to_vec()
+        }
+        _ => ok("hello"),
+    };
+    let (master, shadow) = (Backend::hello(), Backend::responding(answer));
+    let mut config = config(&master, &[&shadow]);
+    // One connection, on which every head but the first of its kind is known.
+    (config.threads, config.shadows[0].connections) = (1, 1);
+    let proxy = start(config);
+    for _ in 0..4 {
+        for path in ["/", "/gone", "/parts"] {
+            assert_eq!(get(proxy.addr(), path).body, "hello");
+        }
+    }
+    // A known head, but without a body.
+    for _ in 0..2 {
+        send_raw(proxy.addr(), "HEAD / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    }
+    until_count(&proxy, 0, Category::Ok, 14);
+    let ledger = &stop(proxy).ledgers[0];
+    assert_eq!((ledger.classes, ledger.bytes_in), ([0, 0, 6, 0, 4, 4], 4 * (5 + 2 + 3)));
+    assert_eq!(shadow.connections(), 1, "each response was read to its end");
+}
