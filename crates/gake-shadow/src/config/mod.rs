@@ -347,7 +347,7 @@ impl Shadow {
             marker: Some((HeaderName::from_static(MARKER), HeaderValue::from_static("1"))),
             queue: 1024,
             queue_bytes: 64 << 20,
-            connections: 64,
+            connections: 128,
             rate: None,
             breaker: BreakerConfig::default(),
             timeout: Duration::from_secs(10),

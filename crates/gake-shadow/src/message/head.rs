@@ -47,8 +47,8 @@ pub(crate) struct RequestHead {
     pub(crate) ids: RequestIds,
 }
 
-/// The lines that every copy is asked for, noted as they are written: searching a head for them
-/// costs more than parsing it.
+/// The host and framing of a head, noted as its lines are written. Each backend needs them, and
+/// searching a head costs more than parsing it.
 #[derive(Debug, Clone, Copy, Default)]
 struct KnownLines {
     has_host: bool,

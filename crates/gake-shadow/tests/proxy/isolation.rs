@@ -73,7 +73,7 @@ fn a_shadow_that_refuses_or_resets_opens_its_breaker() {
         assert!(ledger.count(Category::ConnErr) >= 5, "{ledger}");
         assert!(ledger.count(Category::ShedBreaker) > 0, "{ledger}");
         // Plus those in flight when the breaker opened.
-        assert!(ledger.count(Category::ConnErr) <= 5 + 8 + 64, "{ledger}");
+        assert!(ledger.count(Category::ConnErr) <= 5 + 8 + 128, "{ledger}");
     }
 }
 

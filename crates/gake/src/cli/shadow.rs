@@ -344,7 +344,7 @@ pub struct CopyArgs {
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub shadow_queue: Option<usize>,
 
-    /// Connections per shadow, and so the maximum number of copies in flight (default: 64)
+    /// Connections per shadow, and so the maximum number of copies in flight (default: 128)
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub shadow_connections: Option<usize>,
 
