@@ -46,8 +46,8 @@ pub(crate) struct Mirror {
     jobs: UnboundedSender<Vec<CopyJob>>,
 }
 
-/// Where copies come from. Its reference count changes with each copy: one per worker keeps that of
-/// [`ProxyState`] out of the caches of all cores.
+/// The worker that copies come from. Each copy holds a reference: a count per worker, because one
+/// shared by all would move between the caches of the cores with each copy.
 #[derive(Debug)]
 struct CopyOrigin {
     shared: Arc<ProxyState>,
