@@ -239,7 +239,8 @@ fn pages_keep_to_the_hosts_of_the_script() {
     let script = "import { browser } from 'k6/browser';
         import { check } from 'k6';
         export const options = {
-            hosts: { 'shop.test': __ENV.URL.slice('http://'.length) }, blockHostnames: ['evil.test'],
+            hosts: { '*.test': '127.6.6.6:1', 'shop.test': __ENV.URL.slice('http://'.length) },
+            blockHostnames: ['evil.test'],
             scenarios: { ui: { executor: 'shared-iterations', options: { browser: { type: 'chromium' } } } },
             thresholds: { checks: ['rate==1'] },
         };
