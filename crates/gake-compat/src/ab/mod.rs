@@ -5,7 +5,7 @@ mod report;
 mod stats;
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::net::ToSocketAddrs as _;
 use std::path::Path;
 
@@ -250,7 +250,7 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
     let (call, what, number) = match fault {
         Fault::ConnectRefused => ("apr_socket_recv", "Connection refused", 111),
         Fault::Reset => ("apr_socket_recv", "Connection reset by peer", 104),
-        Fault::ConnectReset => ("apr_socket_connect()", "Connection reset or unreachable", 104),
+        Fault::ConnectReset => ("apr_socket_connect()", "Connection reset by peer", 104),
         Fault::NoLocalPort => ("apr_socket_connect()", "Cannot assign requested address", 99),
         Fault::NoDescriptors => ("socket", "Too many open files", 24),
         Fault::Write => ("apr_socket_send", "Broken pipe", 32),
@@ -259,6 +259,11 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         }
         Fault::Dns => ("apr_sockaddr_info_get()", "Name or service not known", 670_002),
         Fault::Tls(reason) => ("SSL handshake failed", reason, 1),
+        Fault::Unreachable(number) => {
+            let error = io::Error::from_raw_os_error(number).to_string();
+            let what = error.split(" (os error").next().unwrap_or_default();
+            return Some((format!("apr_socket_connect(): {what} ({number})"), number as u8));
+        }
         Fault::Other(number) => return Some((format!("{fault} ({number})"), number as u8)),
         _ => return None,
     };
