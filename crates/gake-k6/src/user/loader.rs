@@ -12,12 +12,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use gake_js::errors::{go_error, go_error_of};
+use gake_js::errors::{go_error, go_error_of, through_native};
 use gake_js::native::named;
 use gake_script::Exception as Caught;
 use gake_script::is_es_module;
 use gake_script::typescript::is_typescript;
-use gake_script::user::{add_builtins, object_module};
+use gake_script::user::{add_builtins, deferred_module, loaded_module, object_module};
 use rquickjs::function::{Opt, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
@@ -36,6 +36,9 @@ use crate::test::LogLevel;
 const META: &str = "import.meta";
 
 const HTTPS: &str = "https://";
+
+/// k6's function behind `require`, which is in stacks.
+const REQUIRE: &str = "go.k6.io/k6/v2/internal/js.(*requireImpl).require-fm";
 
 /// Calls in which the module that runs is looked for.
 const STACK_MAX: isize = 128;
@@ -157,8 +160,7 @@ impl Modules {
         if self.vu.stage.get() != VuStage::Init {
             return Err(go_error(ctx, &init_only("require")));
         }
-        let native = "go.k6.io/k6/v2/internal/js.(*requireImpl).require-fm";
-        let name = self.find(base, name).map_err(|why| go_error_of(ctx, native, &why))?;
+        let name = self.find(base, name).map_err(|why| go_error_of(ctx, REQUIRE, &why))?;
         if modules::is_builtin(&name) {
             return self.builtin(ctx, &name).map(Object::into_value);
         }
@@ -166,11 +168,25 @@ impl Modules {
         if name.ends_with(".json") {
             return ctx.json_parse(text);
         }
+        through_native(ctx, REQUIRE, self.required(ctx, &name, text))
+    }
+
+    /// The exports of a required module.
+    fn required<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        text: String,
+    ) -> rquickjs::Result<Value<'js>> {
         if !is_es_module(&text) {
-            return self.common_js(ctx, &name, &text)?.get("exports");
+            return self.common_js(ctx, name, &text)?.get("exports");
         }
-        let module = self.declare(ctx, &name, text)?;
-        let (module, promise) = self.running(&name, || module.eval())?;
+        // One that another module imports, too, runs once.
+        if let Some(namespace) = self.running(name, || loaded_module(ctx, name))? {
+            return Ok(namespace.into_value());
+        }
+        let module = self.declare(ctx, name, text)?;
+        let (module, promise) = self.running(name, || module.eval())?;
         promise.finish::<()>()?;
         module.namespace().map(Object::into_value)
     }
@@ -195,23 +211,60 @@ impl Modules {
         if let Some(made) = self.made.borrow().get(name) {
             return made.clone().restore(ctx);
         }
-        let module = Object::new(ctx.clone())?;
-        module.set("exports", Object::new(ctx.clone())?)?;
-        // Before it runs: modules may be circular.
-        let kept = Persistent::save(ctx, module.clone());
-        self.made.borrow_mut().insert(name.to_owned(), kept);
+        let code = Self::common_js_code(ctx, name, text)?;
+        self.run_common_js(ctx, name, &code)
+    }
+
+    /// The module of a CommonJS file that an ES module imports: it runs in its turn.
+    fn deferred_common_js<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        text: &str,
+    ) -> rquickjs::Result<Module<'js, Declared>> {
+        // A syntax error is one of the whole script.
+        let code = Self::common_js_code(ctx, name, text)?;
+        let (modules, owned) = (self.clone(), name.to_owned());
+        let run = move |ctx: Ctx<'js>, code: Function<'js>| -> rquickjs::Result<Value<'js>> {
+            modules.run_common_js(&ctx, &owned, &code)?.get("exports")
+        };
+        let bind: Function<'js> = ctx.eval("(run, code) => () => run(code)")?;
+        let make: Function<'js> = bind.call((named("", "run", run), code))?;
+        deferred_module(ctx, name, &make)
+    }
+
+    /// The code of a CommonJS file as a function.
+    fn common_js_code<'js>(
+        ctx: &Ctx<'js>,
+        name: &str,
+        text: &str,
+    ) -> rquickjs::Result<Function<'js>> {
         let mut options = rquickjs::context::EvalOptions::default();
         options.filename = Some(name.to_owned());
         // As in k6, whose lines of such modules are off by one without the map.
         let start = if names_map(text) { "\n" } else { "" };
-        let whole = format!("(function (module, exports, require) {{{start}{text}\n}})");
-        let run: Function<'js> = ctx.eval_with_options(whole, options)?;
-        let (modules, base) = (self.clone(), name.to_owned());
-        let require = move |ctx: Ctx<'js>, name: String| modules.require(&ctx, &base, &name);
-        let require = named("", "require", require);
-        let exports: Value<'js> = module.get("exports")?;
-        let arguments = (This(exports.clone()), module.clone(), exports, require);
-        if let Err(error) = self.running(name, || run.call::<_, Value<'js>>(arguments)) {
+        // `require` is the global one. The length of the first line is k6's, as places show it.
+        let whole = format!("(function(module, exports){{{start}{text}\n}})");
+        ctx.eval_with_options(whole, options)
+    }
+
+    fn run_common_js<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        code: &Function<'js>,
+    ) -> rquickjs::Result<Object<'js>> {
+        if let Some(made) = self.made.borrow().get(name) {
+            return made.clone().restore(ctx);
+        }
+        let module = Object::new(ctx.clone())?;
+        let exports = Object::new(ctx.clone())?;
+        module.set("exports", exports.clone())?;
+        // Before it runs: modules may be circular.
+        let kept = Persistent::save(ctx, module.clone());
+        self.made.borrow_mut().insert(name.to_owned(), kept);
+        let arguments = (This(exports.clone()), module.clone(), exports);
+        if let Err(error) = self.running(name, || code.call::<_, Value<'js>>(arguments)) {
             self.made.borrow_mut().remove(name);
             return Err(error);
         }
@@ -292,8 +345,7 @@ impl Modules {
             return Module::declare(ctx.clone(), name, format!("export default {text}"));
         }
         if !is_es_module(&text) {
-            let exports: Value<'js> = self.common_js(ctx, name, &text)?.get("exports")?;
-            return object_module(ctx, name, &exports, false);
+            return self.deferred_common_js(ctx, name, &text);
         }
         let has_meta = text.contains(META);
         let module = Module::declare(ctx.clone(), name, text)?;
@@ -371,7 +423,7 @@ impl Loader for Modules {
                 None if !modules::is_known(&self.vu.test, name) => Object::new(ctx.clone())?,
                 None => self.builtin(ctx, name)?,
             };
-            return object_module(ctx, name, exports.as_value(), true);
+            return object_module(ctx, name, &exports, modules::has_names(name));
         }
         let text = self.text(ctx, name)?;
         self.declare(ctx, name, text)

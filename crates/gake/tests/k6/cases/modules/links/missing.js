@@ -1,0 +1,3 @@
+// part of modules/links
+import { one } from './lib.js';   import { nothing } from './lib.js';
+export default [one, nothing];

@@ -1,0 +1,2 @@
+// part of modules/links
+  export { one, nothing as something } from './lib.js';
