@@ -32316,6 +32316,8 @@ static int js_inner_module_linking(JSContext *ctx, JSModuleDef *m,
 
     if (m->status == JS_MODULE_STATUS_LINKING ||
         m->status == JS_MODULE_STATUS_LINKED ||
+        /* gake: its code requires a module that imports it */
+        m->status == JS_MODULE_STATUS_EVALUATING ||
         m->status == JS_MODULE_STATUS_EVALUATING_ASYNC ||
         m->status == JS_MODULE_STATUS_EVALUATED)
         return index;

@@ -20,8 +20,8 @@ const stackOf = (name) => {
 
 console.log(absent, noHttp, noHtml, noSocket, noPage);
 stackOf('./links/throws.js');
-stackOf('./links/missing.js');
-stackOf('./links/renamed.js');
+stackOf('./links/missing.mjs');
+stackOf('./links/renamed.mjs');
 stackOf('./links/circle.js');
 console.log(one, two, three, order.join());
 

@@ -1,2 +1,1 @@
-// part of modules/links
   export { one, nothing as something } from './lib.js';

@@ -1,3 +1,2 @@
-// part of modules/links
 import { one } from './lib.js';   import { nothing } from './lib.js';
 export default [one, nothing];
