@@ -70,6 +70,9 @@ export async function ui() {
     await far.click();
     equal('far frame', await far.textContent(), 'clicked');
     equal('missing', /timed out after 200ms$/.test(await failure(page.click('#none', { timeout: 200 }))), true);
+    const wrong = async (promise) => (await failure(promise)).split(': SyntaxError')[0];
+    equal('wrong selector', await wrong(page.$('a:no(')), 'querying selector "a:no("');
+    equal('wrong count', await wrong(page.locator('a:no(').count()), 'counting elements');
     await page.route('**/mock', (route) => route.fulfill({ status: 201, body: 'mocked' }));
     equal('route', await page.evaluate(() => fetch('/mock').then((r) => r.text())), 'mocked');
     await Promise.all([page.waitForNavigation(), page.getByText('Log in').click()]);
