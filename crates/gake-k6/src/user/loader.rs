@@ -5,6 +5,7 @@
     reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
 )]
 
+mod common_js;
 pub(super) mod open;
 
 use std::cell::RefCell;
@@ -17,8 +18,8 @@ use gake_js::native::named;
 use gake_script::Exception as Caught;
 use gake_script::is_es_module;
 use gake_script::typescript::is_typescript;
-use gake_script::user::{add_builtins, deferred_module, loaded_module, object_module};
-use rquickjs::function::{Opt, This};
+use gake_script::user::{add_builtins, loaded_module, object_module};
+use rquickjs::function::Opt;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::object::Accessor;
@@ -199,76 +200,6 @@ impl Modules {
         let kept = Persistent::save(ctx, exports.clone());
         self.made.borrow_mut().insert(name.to_owned(), kept);
         Ok(exports)
-    }
-
-    /// The `module` of a CommonJS file, which runs on first use.
-    fn common_js<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        text: &str,
-    ) -> rquickjs::Result<Object<'js>> {
-        if let Some(made) = self.made.borrow().get(name) {
-            return made.clone().restore(ctx);
-        }
-        let code = Self::common_js_code(ctx, name, text)?;
-        self.run_common_js(ctx, name, &code)
-    }
-
-    /// The module of a CommonJS file that an ES module imports: it runs in its turn.
-    fn deferred_common_js<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        text: &str,
-    ) -> rquickjs::Result<Module<'js, Declared>> {
-        // A syntax error is one of the whole script.
-        let code = Self::common_js_code(ctx, name, text)?;
-        let (modules, owned) = (self.clone(), name.to_owned());
-        let run = move |ctx: Ctx<'js>, code: Function<'js>| -> rquickjs::Result<Value<'js>> {
-            modules.run_common_js(&ctx, &owned, &code)?.get("exports")
-        };
-        let bind: Function<'js> = ctx.eval("(run, code) => () => run(code)")?;
-        let make: Function<'js> = bind.call((named("", "run", run), code))?;
-        deferred_module(ctx, name, &make)
-    }
-
-    /// The code of a CommonJS file as a function.
-    fn common_js_code<'js>(
-        ctx: &Ctx<'js>,
-        name: &str,
-        text: &str,
-    ) -> rquickjs::Result<Function<'js>> {
-        let mut options = rquickjs::context::EvalOptions::default();
-        options.filename = Some(name.to_owned());
-        // As in k6, whose lines of such modules are off by one without the map.
-        let start = if names_map(text) { "\n" } else { "" };
-        // `require` is the global one. The length of the first line is k6's, as places show it.
-        let whole = format!("(function(module, exports){{{start}{text}\n}})");
-        ctx.eval_with_options(whole, options)
-    }
-
-    fn run_common_js<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        code: &Function<'js>,
-    ) -> rquickjs::Result<Object<'js>> {
-        if let Some(made) = self.made.borrow().get(name) {
-            return made.clone().restore(ctx);
-        }
-        let module = Object::new(ctx.clone())?;
-        let exports = Object::new(ctx.clone())?;
-        module.set("exports", exports.clone())?;
-        // Before it runs: modules may be circular.
-        let kept = Persistent::save(ctx, module.clone());
-        self.made.borrow_mut().insert(name.to_owned(), kept);
-        let arguments = (This(exports.clone()), module.clone(), exports);
-        if let Err(error) = self.running(name, || code.call::<_, Value<'js>>(arguments)) {
-            self.made.borrow_mut().remove(name);
-            return Err(error);
-        }
-        Ok(module)
     }
 
     /// Runs the code of a required module.
