@@ -23,7 +23,7 @@ use rquickjs::function::Opt;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::object::Accessor;
-use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
+use rquickjs::{Coerced, Ctx, JsLifetime, Module, Object, Persistent, Value};
 use url::Url;
 
 use super::import_errors::{NO_SPECIAL, init_only, not_local, not_on_disk, not_retrieved};
