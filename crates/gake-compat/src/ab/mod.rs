@@ -129,7 +129,7 @@ fn write_all(file: &mut BufWriter<File>, bytes: &[u8]) -> Result<(), Failure> {
     file.write_all(bytes).and_then(|()| file.flush()).map_err(write_failure)
 }
 
-fn write_failure(error: std::io::Error) -> Failure {
+fn write_failure(error: io::Error) -> Failure {
     Failure::could_not(format!("a file of results cannot be written: {error}"))
 }
 
