@@ -76,6 +76,9 @@ const FOLDER: &str = "gake-browser-";
 /// How long the browser may take to be there, and to open a page.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The argument of Chromium with the addresses of names.
+const RESOLVER_RULES: &str = "host-resolver-rules=";
+
 /// How to start Chromium, by k6's variables.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LaunchOptions {
@@ -114,6 +117,7 @@ impl LaunchOptions {
                 }
                 "K6_BROWSER_HEADLESS" => options.is_headed = !boolean(name, value, true)?,
                 "K6_BROWSER_DEBUG" => options.is_debug = boolean(name, value, false)?,
+                "K6_BROWSER_LOG" => check_log_level(value)?,
                 "K6_BROWSER_TIMEOUT" if !value.is_empty() => {
                     let timeout = GoDuration::parse_go(value).map_err(|error| {
                         format!("{name} should be a time duration value: {error}")
@@ -164,7 +168,9 @@ impl LaunchOptions {
     /// The arguments, with a profile in `folder`, and the proxy of WebSockets.
     fn arguments(&self, folder: &Path, websockets: Option<SocketAddr>) -> Vec<String> {
         let name = |argument: &str| argument.split('=').next().unwrap_or_default().to_owned();
-        let own: Vec<String> = self.arguments.iter().map(|argument| name(argument)).collect();
+        let (rules, given): (Vec<&String>, Vec<&String>) =
+            self.arguments.iter().partition(|argument| argument.starts_with(RESOLVER_RULES));
+        let own: Vec<String> = given.iter().map(|argument| name(argument)).collect();
         let headless = (!self.is_headed).then_some(["headless=new", "hide-scrollbars"]);
         // Chromium has no sandbox for root, and does not start with one.
         let sandbox = rustix::process::geteuid().is_root().then_some("no-sandbox");
@@ -172,9 +178,11 @@ impl LaunchOptions {
         // The first rule that matches holds, for WebSockets, too.
         let blocked = self.blocked.names().map(|host| format!("MAP {host} ~NOTFOUND"));
         let hosts = self.hosts.iter().map(|(host, address)| format!("MAP {host} {address}"));
-        let hosts = blocked.chain(hosts);
+        // The argument of the variable would replace these.
+        let rules = rules.iter().map(|rules| rules[RESOLVER_RULES.len()..].to_owned());
+        let hosts = blocked.chain(hosts).chain(rules);
         let hosts = hosts.collect::<Vec<_>>().join(",");
-        let hosts = (!hosts.is_empty()).then(|| format!("host-resolver-rules={hosts}"));
+        let hosts = (!hosts.is_empty()).then(|| format!("{RESOLVER_RULES}{hosts}"));
         // Only WebSockets take the proxy of neither HTTP nor HTTPS, and loopback addresses, too.
         let proxy = websockets.map(|to| {
             let rules = format!("http=direct://;https=direct://;socks=socks5://{to}");
@@ -186,7 +194,7 @@ impl LaunchOptions {
             let name = name(argument);
             !own.contains(&name) && !self.ignored.contains(&name)
         });
-        let all = defaults.chain(self.arguments.iter().cloned());
+        let all = defaults.chain(given.into_iter().cloned());
         let mut all: Vec<String> = all.map(|argument| format!("--{argument}")).collect();
         all.push("--remote-debugging-pipe".to_owned());
         all.push(format!("--user-data-dir={}", folder.display()));
@@ -202,6 +210,14 @@ fn boolean(name: &str, value: &str, default: bool) -> Result<bool, String> {
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
         _ => Err(format!("{name} should be a boolean")),
     }
+}
+
+/// Refuses a level that k6 does not know.
+fn check_log_level(value: &str) -> Result<(), String> {
+    const LEVELS: &str = "panic, fatal, error, warn, warning, info, debug, trace";
+    let is_known = LEVELS.split(", ").any(|level| value.eq_ignore_ascii_case(level));
+    let refused = || format!("invalid log level {value:?}, should be one of: {LEVELS}");
+    is_known.then_some(()).ok_or_else(refused)
 }
 
 /// The arguments of a variable: separated by commas, which may stand in a value in brackets.
@@ -320,7 +336,13 @@ mod tests {
             refusal("K6_BROWSER_TIMEOUT", "abc"),
             "K6_BROWSER_TIMEOUT should be a time duration value: time: invalid duration \"abc\""
         );
+        assert_eq!(
+            refusal("K6_BROWSER_LOG", "foo"),
+            "invalid log level \"foo\", should be one of: panic, fatal, error, warn, warning, \
+             info, debug, trace"
+        );
         let options = options(&[
+            ("K6_BROWSER_LOG", "WARN"),
             ("K6_BROWSER_TIMEOUT", "1m30s"),
             ("K6_BROWSER_WS_URL", "ws://a/1, ws://b/2"),
         ]);
@@ -331,17 +353,20 @@ mod tests {
     #[test]
     fn variables_change_the_arguments() {
         let arguments = options(&[
-            ("K6_BROWSER_ARGS", "--lang=de, window-size=10,no-first-run"),
+            (
+                "K6_BROWSER_ARGS",
+                "--lang=de, window-size=10,no-first-run,host-resolver-rules=MAP * 127.0.0.1",
+            ),
             ("K6_BROWSER_IGNORE_DEFAULT_ARGS", "mute-audio"),
             ("K6_BROWSER_HEADLESS", "false"),
         ])
         .arguments(Path::new("/profile"), None);
         let count = |start: &str| arguments.iter().filter(|one| one.starts_with(start)).count();
         assert_eq!(count("--lang=de"), 1);
-        assert_eq!(
-            count("--host-resolver-rules=MAP ads.test ~NOTFOUND,MAP *.shop.test 127.9.8.7:80"),
-            1
-        );
+        let rules: Vec<&str> =
+            arguments.iter().filter_map(|one| one.strip_prefix("--host-resolver-rules=")).collect();
+        let expected = "MAP ads.test ~NOTFOUND,MAP *.shop.test 127.9.8.7:80,MAP * 127.0.0.1";
+        assert_eq!(rules, [expected]);
         assert_eq!(count("--window-size"), 1);
         assert_eq!(count("--no-first-run"), 1);
         assert_eq!(count("--mute-audio") + count("--headless"), 0);

@@ -240,6 +240,11 @@ impl Parsed {
         Ok(())
     }
 
+    /// Every flag with its value, in order.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.given.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+
     /// The last value of a flag.
     pub fn last(&self, name: &str) -> Option<&str> {
         self.all(name).last()

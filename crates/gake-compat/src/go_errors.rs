@@ -44,7 +44,8 @@ pub fn cause(fault: Fault, address: &str) -> String {
     match fault {
         Fault::Dns => "dial tcp: lookup: no such host".to_owned(),
         Fault::ConnectRefused => connect("connection refused"),
-        Fault::ConnectReset => connect("connection reset by peer or unreachable"),
+        Fault::ConnectReset => connect("connection reset by peer"),
+        Fault::Unreachable(errno) => connect(&gake_wire::fault::go_errno_text(errno)),
         Fault::NoLocalPort => connect("cannot assign requested address"),
         Fault::NoDescriptors => format!("dial tcp {address}: socket: too many open files"),
         Fault::ConnectTimeout | Fault::Timeout(Phase::Connect) => {

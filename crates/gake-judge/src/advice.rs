@@ -14,6 +14,7 @@ pub fn advice(fault: Fault) -> &'static str {
              queue"
         }
         Fault::ConnectReset => "the server, a balancer or the network rejected the connection",
+        Fault::Unreachable(_) => "check the address and the route of this machine to it",
         Fault::NoLocalPort => {
             "this machine is out of local ports: keep connections alive, widen \
              net.ipv4.ip_local_port_range, or give more addresses with --interface"

@@ -68,7 +68,8 @@ pub struct BrowserSettings {
     pub scenarios: Vec<String>,
     /// The variables that say how it is started: `PATH` and those that begin with `K6_BROWSER_`.
     pub environment: Vec<(String, String)>,
-    /// The option `hosts`: addresses by host name or pattern, each maybe with a port.
+    /// The option `hosts`: addresses by host name or pattern, each maybe with a port. The first
+    /// that matches holds.
     pub hosts: Vec<(String, String)>,
     /// The same as rules of connections.
     pub connect_to: Vec<ConnectTo>,

@@ -1023,7 +1023,7 @@ typedef struct JSExportEntry {
     JSAtom local_name; /* '*' if export ns from. not used for local
                           export after compilation */
     JSAtom export_name; /* exported variable name */
-    int line_num; /* gake: of the statement of an indirect export */
+    int line_num, col_num; /* gake: of the statement of an indirect export */
 } JSExportEntry;
 
 typedef struct JSStarExportEntry {
@@ -1034,7 +1034,7 @@ typedef struct JSImportEntry {
     int var_idx; /* closure variable index */
     JSAtom import_name;
     int req_module_idx; /* in req_module_entries */
-    int line_num; /* gake: of the statement */
+    int line_num, col_num; /* gake: of the statement */
 } JSImportEntry;
 
 typedef enum {
@@ -1099,6 +1099,7 @@ struct JSModuleDef {
     JSValue private_value; /* private value for C modules */
     bool is_open; /* gake: it exports what the object `private_value` has */
     bool lacks_null; /* gake: and `null` under other names, not `undefined` */
+    bool is_pending; /* gake: `private_value` is a function that makes the object */
 };
 
 typedef struct JSJobEntry {
@@ -31489,7 +31490,8 @@ static JSExportEntry *js_open_export(JSContext *ctx, JSModuleDef *m, JSAtom name
 
     if (name == JS_ATOM_default)
         return NULL;
-    val = JS_GetProperty(ctx, m->private_value, name);
+    /* of a pending module, js_run_open sets it */
+    val = m->is_pending ? JS_UNDEFINED : JS_GetProperty(ctx, m->private_value, name);
     if (JS_IsException(val))
         return NULL;
     if (m->lacks_null && JS_IsUndefined(val))
@@ -31508,6 +31510,35 @@ static JSExportEntry *js_open_export(JSContext *ctx, JSModuleDef *m, JSAtom name
  fail:
     JS_FreeValue(ctx, val);
     return NULL;
+}
+
+/* Make the object of a pending module, and give its exports their values. */
+static int js_run_open(JSContext *ctx, JSModuleDef *m)
+{
+    JSValue obj;
+    int i;
+
+    if (!m->is_pending)
+        return 0;
+    obj = JS_Call(ctx, m->private_value, JS_UNDEFINED, 0, NULL);
+    if (JS_IsException(obj))
+        return -1;
+    m->is_pending = false;
+    /* anything else is only the default */
+    m->is_open = JS_IsObject(obj);
+    set_value(ctx, &m->private_value, obj);
+    for (i = 0; m->is_open && i < m->export_entries_count; i++) {
+        JSExportEntry *me = &m->export_entries[i];
+        JSValue val;
+
+        if (me->export_name == JS_ATOM_default)
+            continue;
+        val = JS_GetProperty(ctx, obj, me->export_name);
+        if (JS_IsException(val))
+            return -1;
+        set_value(ctx, me->u.local.var_ref->pvalue, val);
+    }
+    return 0;
 }
 
 /* Make an entry of each name. */
@@ -31530,21 +31561,41 @@ static int js_open_exports(JSContext *ctx, JSModuleDef *m)
     return ret;
 }
 
-int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj, bool lacks_null)
+static JSModuleDef *js_find_open_module(JSContext *ctx, const char *module_name)
 {
     JSAtom name = JS_NewAtom(ctx, module_name);
     JSModuleDef *m;
 
     if (name == JS_ATOM_NULL)
-        return -1;
+        return NULL;
     m = js_find_loaded_module_by_name(ctx, name);
     JS_FreeAtom(ctx, name);
+    return m;
+}
+
+int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj, bool lacks_null,
+                  bool is_pending)
+{
+    JSModuleDef *m = js_find_open_module(ctx, module_name);
+
     if (!m)
         return -1;
     set_value(ctx, &m->private_value, js_dup(obj));
     m->is_open = true;
     m->lacks_null = lacks_null;
+    m->is_pending = is_pending;
     return 0;
+}
+
+JSValue JS_OpenedModule(JSContext *ctx, const char *module_name)
+{
+    JSModuleDef *m = js_find_open_module(ctx, module_name);
+
+    if (!m)
+        return JS_ThrowInternalError(ctx, "no module '%s'", module_name);
+    if (js_run_open(ctx, m))
+        return JS_EXCEPTION;
+    return js_dup(m->private_value);
 }
 
 typedef struct JSResolveEntry {
@@ -31643,6 +31694,8 @@ static JSResolveResultEnum js_resolve_export1(JSContext *ctx,
                 JSResolveResultEnum ret;
 
                 m1 = m->req_module_entries[se->req_module_idx].module;
+                if (m1->is_open && js_run_open(ctx, m1))
+                    return JS_RESOLVE_RES_EXCEPTION;
                 if (m1->is_open) {
                     int has = JS_GetOwnPropertyInternal(ctx, NULL,
                                                         JS_VALUE_GET_OBJ(m1->private_value),
@@ -31763,26 +31816,34 @@ static JSVarRef *js_get_local_export_var_ref(JSContext *ctx, JSModuleDef *m,
 /* gake: k6's error for a name that a module does not export, at the statement
    of module 'm' that asks for it. */
 static void js_throw_no_export(JSContext *ctx, JSModuleDef *m, int req_module_idx,
-                               JSAtom export_name, int line_num)
+                               JSAtom export_name, int line_num, int col_num)
 {
     char buf1[ATOM_GET_STR_BUF_SIZE];
     char buf2[ATOM_GET_STR_BUF_SIZE];
     const char *name = JS_AtomToCString(ctx, m->module_name);
     DynBuf stack;
+    JSValue *frames;
 
     JS_ThrowSyntaxError(ctx, "The requested module \"%s\" does not provide an export named \"%s\"",
                         JS_AtomGetStr(ctx, buf1, sizeof(buf1),
                                       m->req_module_entries[req_module_idx].module_name),
                         JS_AtomGetStr(ctx, buf2, sizeof(buf2), export_name));
     js_dbuf_init(ctx, &stack);
-    dbuf_printf(&stack, "    at %s:%d:2\n    at %s:1:1\n", name ? name : "", line_num,
-                name ? name : "");
+    dbuf_printf(&stack, "    at %s:%d:%d\n    at %s:1:1\n", name ? name : "", line_num,
+                col_num + 1, name ? name : "");
     JS_FreeCString(ctx, name);
-    if (!dbuf_error(&stack) && JS_IsObject(ctx->rt->current_exception)) {
+    frames = JS_ErrorFrames(ctx->rt->current_exception);
+    if (!dbuf_error(&stack) && frames) {
         JSValue text = JS_NewStringLen(ctx, (char *)stack.buf, stack.size);
-        if (!JS_IsException(text))
-            JS_DefinePropertyValue(ctx, ctx->rt->current_exception, JS_ATOM_stack, text,
-                                   JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
+        /* before those of the callers, as of 'require' */
+        if (!JS_IsString(*frames))
+            build_backtrace(ctx, ctx->rt->current_exception, JS_UNDEFINED, NULL, 0, 0, 0);
+        if (JS_IsString(*frames) && !JS_IsException(text))
+            text = JS_ConcatString(ctx, text, js_dup(*frames));
+        if (!JS_IsException(text)) {
+            JS_FreeValue(ctx, *frames);
+            *frames = text;
+        }
     }
     dbuf_free(&stack);
 }
@@ -31869,6 +31930,8 @@ static __exception int get_exported_names(JSContext *ctx,
         return -1;
     s->modules[s->modules_count++] = m;
 
+    if (m->is_open && js_run_open(ctx, m))
+        return -1;
     if (m->is_open && js_open_exports(ctx, m))
         return -1;
     for(i = 0; i < m->export_entries_count; i++) {
@@ -32253,6 +32316,8 @@ static int js_inner_module_linking(JSContext *ctx, JSModuleDef *m,
 
     if (m->status == JS_MODULE_STATUS_LINKING ||
         m->status == JS_MODULE_STATUS_LINKED ||
+        /* gake: its code requires a module that imports it */
+        m->status == JS_MODULE_STATUS_EVALUATING ||
         m->status == JS_MODULE_STATUS_EVALUATING_ASYNC ||
         m->status == JS_MODULE_STATUS_EVALUATED)
         return index;
@@ -32301,9 +32366,11 @@ static int js_inner_module_linking(JSContext *ctx, JSModuleDef *m,
             if (ret != JS_RESOLVE_RES_FOUND) {
                 /* the binding is missing from the re-exported module m1, not
                    from the re-exporting module m; report m1 and the name being
-                   looked up there, matching the direct-import diagnostic */
+                   looked up there, matching the direct-import diagnostic;
+                   gake: k6 has the name under which m exports it */
                 if (ret == JS_RESOLVE_RES_NOT_FOUND)
-                    js_throw_no_export(ctx, m, me->u.req_module_idx, me->local_name, me->line_num);
+                    js_throw_no_export(ctx, m, me->u.req_module_idx, me->export_name,
+                                       me->line_num, me->col_num);
                 else
                     js_resolve_export_throw_error(ctx, ret, m1, me->local_name);
                 goto fail;
@@ -32358,7 +32425,8 @@ static int js_inner_module_linking(JSContext *ctx, JSModuleDef *m,
                                         &res_me, m1, mi->import_name);
                 if (ret != JS_RESOLVE_RES_FOUND) {
                     if (ret == JS_RESOLVE_RES_NOT_FOUND)
-                        js_throw_no_export(ctx, m, mi->req_module_idx, mi->import_name, mi->line_num);
+                        js_throw_no_export(ctx, m, mi->req_module_idx, mi->import_name,
+                                           mi->line_num, mi->col_num);
                     else
                         js_resolve_export_throw_error(ctx, ret, m1, mi->import_name);
                     goto fail;
@@ -33184,6 +33252,31 @@ static JSValue js_evaluate_module(JSContext *ctx, JSModuleDef *m)
     return js_dup(m->promise);
 }
 
+JSValue JS_RequireModule(JSContext *ctx, const char *module_name)
+{
+    JSModuleDef *m = js_find_open_module(ctx, module_name);
+    JSValue promise;
+
+    /* one that is still being linked cannot run */
+    if (!m || !m->resolved || m->status == JS_MODULE_STATUS_LINKING)
+        return JS_UNDEFINED;
+    /* in a circle, its code runs already */
+    if (m->status != JS_MODULE_STATUS_EVALUATING) {
+        if (js_create_module_function(ctx, m) < 0 || js_link_module(ctx, m) < 0)
+            return JS_EXCEPTION;
+        promise = js_evaluate_module(ctx, m);
+        if (JS_IsException(promise))
+            return promise;
+        if (JS_PromiseState(ctx, promise) == JS_PROMISE_REJECTED) {
+            JSValue reason = JS_PromiseResult(ctx, promise);
+            JS_FreeValue(ctx, promise);
+            return JS_Throw(ctx, reason);
+        }
+        JS_FreeValue(ctx, promise);
+    }
+    return JS_GetModuleNamespace(ctx, m);
+}
+
 #ifndef QJS_DISABLE_PARSER
 
 /* Parse 'with { key: "value", ... }' clause for import attributes.
@@ -33331,6 +33424,7 @@ static __exception int js_parse_export(JSParseState *s)
     JSAtom local_name, export_name;
     int first_export, idx, i, tok;
     int line_num = s->token.line_num;
+    int col_num = s->token.col_num;
     JSExportEntry *me;
 
     if (next_token(s))
@@ -33422,6 +33516,7 @@ static __exception int js_parse_export(JSParseState *s)
                 me->export_type = JS_EXPORT_TYPE_INDIRECT;
                 me->u.req_module_idx = idx;
                 me->line_num = line_num;
+                me->col_num = col_num;
             }
         } else if (has_string_binding) {
             // Without 'from' clause, string literals cannot be used as local binding names
@@ -33560,6 +33655,7 @@ static __exception int js_parse_import(JSParseState *s)
     JSAtom local_name, import_name, module_name;
     int first_import, i, idx;
     int line_num = s->token.line_num;
+    int col_num = s->token.col_num;
 
     if (next_token(s))
         return -1;
@@ -33678,6 +33774,7 @@ static __exception int js_parse_import(JSParseState *s)
     for(i = first_import; i < m->import_entries_count; i++) {
         m->import_entries[i].req_module_idx = idx;
         m->import_entries[i].line_num = line_num;
+        m->import_entries[i].col_num = col_num;
     }
 
     return js_parse_expect_semi(s);

@@ -1447,9 +1447,16 @@ typedef struct JSHostList {
 JS_EXTERN void JS_SetHostLists(const JSHostList *const *lists);
 JS_EXTERN int JS_DeferProperties(JSContext *ctx, JSValueConst obj, const JSHostList *list);
 /* gake: lets the module `module_name` export what `obj` has, besides `default`:
-   a name that it lacks is `null` if `lacks_null`, and else `undefined`. */
+   a name that it lacks is `null` if `lacks_null`, and else `undefined`. With `is_pending`,
+   `obj` is a function that returns what has the exports. It is called by the module's code
+   (`JS_OpenedModule`), or before that for a namespace or `export *`. */
 JS_EXTERN int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj,
-                             bool lacks_null);
+                             bool lacks_null, bool is_pending);
+/* gake: the namespace of the module `module_name`, whose code runs unless it has; `undefined`
+   if no such module is loaded. */
+JS_EXTERN JSValue JS_RequireModule(JSContext *ctx, const char *module_name);
+/* gake: what has the exports of a module of `JS_OpenModule`. */
+JS_EXTERN JSValue JS_OpenedModule(JSContext *ctx, const char *module_name);
 /* gake: writes why a text is not JSON into `out` and returns how long that is, or 0
    if it does not know; `JSON.parse` then says it in its own words. */
 typedef size_t JSJSONErrorText(const char *buf, size_t buf_len, char *out, size_t out_size);

@@ -96,11 +96,11 @@ class ElementHandle extends JSHandle {
     }
 
     async $(selector) {
-        return this.frame.query(parseSelector(selector), this);
+        return this.frame.find(selector, this);
     }
 
     async $$(selector) {
-        return this.frame.queryAll(parseSelector(selector), this);
+        return this.frame.findAll(selector, this);
     }
 
     async waitForElementState(state, options) {

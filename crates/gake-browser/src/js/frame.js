@@ -140,8 +140,21 @@ class Frame {
         return elements;
     }
 
-    async $(selector) { return this.query(parseSelector(selector)); }
-    async $$(selector) { return this.queryAll(parseSelector(selector)); }
+    async $(selector) { return this.find(selector, null); }
+    async $$(selector) { return this.findAll(selector, null); }
+
+    /** As `query` and `queryAll`, with errors that name the selector. */
+    async find(selector, root) {
+        const steps = parseSelector(selector);
+        return this.query(steps, root).catch((error) => { throw because(`querying selector ${quote(String(selector))}`, error); });
+    }
+
+    async findAll(selector, root) {
+        const [steps, shown] = [parseSelector(selector), quote(String(selector))];
+        return this.queryAll(steps, root).catch((error) => {
+            throw because(`querying all selector ${shown}: querying all selectors ${shown}`, error);
+        });
+    }
 
     locator(selector, options) {
         return new Locator(this, [], parseSelector(selector), String(selector)).filter(options);

@@ -201,7 +201,7 @@ class Locator {
     }
 
     async count() {
-        return this.look('(i, found) => found.length');
+        return this.look('(i, found) => found.length').catch((error) => { throw because('counting elements', error); });
     }
 
     async all() {

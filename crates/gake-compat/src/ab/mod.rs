@@ -5,7 +5,8 @@ mod report;
 mod stats;
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
+use std::net::ToSocketAddrs as _;
 use std::path::Path;
 
 use gake_core::record::{Fault, Tally};
@@ -21,6 +22,9 @@ use stats::AbStats;
 
 /// ab's exit code for a command line that is not valid.
 const BAD_USAGE: u8 = 22;
+
+/// ab's exit code for a name without an address: the last byte of the code in its message.
+const UNRESOLVED: u8 = 50;
 
 const BANNER: &str = concat!(
     "This is gake ",
@@ -49,6 +53,13 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
         Ok(options) => options,
         Err(wrong) => return refuse(&wrong, console),
     };
+    if is_unresolved(&options) {
+        console.result(&opening(&options))?;
+        let host = &options.location.host;
+        let why = "Name or service not known (670002)";
+        console.plain(&format!("apr_sockaddr_info_get() for {host}: {why}\n"));
+        return Ok(Exit::Tool(UNRESOLVED));
+    }
     let run = ToolRun::prepare(options.spec(), native, console)?;
     native.check_conflicts(
         [&options.samples, &options.percentages].into_iter().flatten().map(String::as_str),
@@ -118,8 +129,14 @@ fn write_all(file: &mut BufWriter<File>, bytes: &[u8]) -> Result<(), Failure> {
     file.write_all(bytes).and_then(|()| file.flush()).map_err(write_failure)
 }
 
-fn write_failure(error: std::io::Error) -> Failure {
+fn write_failure(error: io::Error) -> Failure {
     Failure::could_not(format!("a file of results cannot be written: {error}"))
+}
+
+/// Whether the target has no address; a proxy resolves it otherwise.
+fn is_unresolved(options: &AbOptions) -> bool {
+    let location = &options.location;
+    options.proxy.is_none() && (location.host.as_str(), location.port).to_socket_addrs().is_err()
 }
 
 fn opening(options: &AbOptions) -> String {
@@ -130,7 +147,9 @@ fn opening(options: &AbOptions) -> String {
             .to_owned();
     }
     let dots = if options.progress.is_some() { "\n" } else { "..." };
-    format!("{BANNER}Benchmarking {} (be patient){dots}", options.location.host)
+    let proxy = options.proxy.as_ref().map(|proxy| format!(" [through {proxy}]"));
+    let (host, proxy) = (&options.location.host, proxy.unwrap_or_default());
+    format!("{BANNER}Benchmarking {host}{proxy} (be patient){dots}")
 }
 
 /// The progress lines, at every tenth of the requests.
@@ -231,7 +250,7 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
     let (call, what, number) = match fault {
         Fault::ConnectRefused => ("apr_socket_recv", "Connection refused", 111),
         Fault::Reset => ("apr_socket_recv", "Connection reset by peer", 104),
-        Fault::ConnectReset => ("apr_socket_connect()", "Connection reset or unreachable", 104),
+        Fault::ConnectReset => ("apr_socket_connect()", "Connection reset by peer", 104),
         Fault::NoLocalPort => ("apr_socket_connect()", "Cannot assign requested address", 99),
         Fault::NoDescriptors => ("socket", "Too many open files", 24),
         Fault::Write => ("apr_socket_send", "Broken pipe", 32),
@@ -240,6 +259,11 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         }
         Fault::Dns => ("apr_sockaddr_info_get()", "Name or service not known", 670_002),
         Fault::Tls(reason) => ("SSL handshake failed", reason, 1),
+        Fault::Unreachable(number) => {
+            let error = io::Error::from_raw_os_error(number).to_string();
+            let what = error.split(" (os error").next().unwrap_or_default();
+            return Some((format!("apr_socket_connect(): {what} ({number})"), number as u8));
+        }
         Fault::Other(number) => return Some((format!("{fault} ({number})"), number as u8)),
         _ => return None,
     };

@@ -139,7 +139,8 @@ pub struct AbOptions {
     body: Body,
     source: Option<String>,
     certificate: Option<String>,
-    proxy: Option<String>,
+    /// The proxy of `-X`.
+    pub proxy: Option<String>,
 }
 
 impl AbOptions {
@@ -157,28 +158,34 @@ impl AbOptions {
         if on("h")? {
             return Err(AbUsageError::Help);
         }
+        // ab reads these while it reads the flags.
+        let (limit, given) = (number(&parsed, "t"), number(&parsed, "n"));
+        if given.is_some_and(|requests| requests <= 0) {
+            return Err(AbUsageError::Plain("Invalid number of requests\n".to_owned()));
+        }
+        let (method, body) = method_and_body(&parsed)?;
         let [operand] = parsed.operands.as_slice() else {
             return Err(AbUsageError::Usage("wrong number of arguments".to_owned()));
         };
         let (url, location) = target(operand)?;
-        if number(&parsed, "v")?.unwrap_or(0) > 1 {
+        if number(&parsed, "v").unwrap_or(0) > 1 {
             let why = "-v over 1 prints what is sent and received, which gake does not; see one \
                        answer with curl -v";
             return Err(AbUsageError::Plain(why.to_owned()));
         }
-        let limit = number(&parsed, "t")?.filter(|seconds| *seconds > 0).map(Duration::from_secs);
-        let requests =
-            number(&parsed, "n")?.unwrap_or(if limit.is_some() { TIMED_REQUESTS } else { 1 });
-        if requests == 0 {
-            return Err(AbUsageError::Plain("Invalid number of requests".to_owned()));
-        }
-        let concurrency = number(&parsed, "c")?.unwrap_or(1).max(1);
+        let limit = limit.filter(|seconds| *seconds > 0);
+        let limit = limit.map(|seconds| Duration::from_secs(seconds.unsigned_abs()));
+        let requests = given.map(i64::unsigned_abs);
+        let requests = requests.unwrap_or(if limit.is_some() { TIMED_REQUESTS } else { 1 });
+        let concurrency = match number(&parsed, "c").unwrap_or(1) {
+            concurrency @ 1.. => concurrency.unsigned_abs(),
+            _ => return Err(AbUsageError::Usage("Invalid Concurrency: less than 1".to_owned())),
+        };
         if concurrency > requests {
             return Err(AbUsageError::Usage(
                 "Cannot use concurrency level greater than total number of requests".to_owned(),
             ));
         }
-        let (method, body) = method_and_body(&parsed)?;
         let headers = headers(&parsed, &location, body.as_ref().map(|bytes| bytes.len()))?;
         let step = (requests / 10).max(100);
         let attribute = |name| parsed.last(name).map(str::to_owned);
@@ -199,7 +206,7 @@ impl AbOptions {
             url,
             requests,
             limit,
-            timeout: Duration::from_secs(number(&parsed, "s")?.unwrap_or(30).max(1)),
+            timeout: Duration::from_secs(number(&parsed, "s").unwrap_or(30).max(1).unsigned_abs()),
             method,
             headers,
             body,
@@ -265,21 +272,40 @@ fn target(operand: &str) -> Result<(String, Location), AbUsageError> {
     Ok((url, location))
 }
 
+/// The method and the body: `-i`, `-p` and `-u` follow none of each other and no `-m`, which may
+/// follow them.
 fn method_and_body(parsed: &Parsed) -> Result<(String, Body), AbUsageError> {
-    let given = [("p", "POST"), ("u", "PUT"), ("i", "HEAD")];
-    let mut given = given.into_iter().filter(|(name, _)| parsed.last(name).is_some());
-    let (first, second) = (given.next(), given.next());
-    if let (Some((_, method)), Some(_)) = (first, second) {
-        return Err(AbUsageError::Plain(format!("Cannot mix {method} with other methods")));
+    let (mut method, mut body) = (None, None);
+    for (name, value) in parsed.given() {
+        let own = match name {
+            "i" => "HEAD",
+            "p" => "POST",
+            "u" => "PUT",
+            "m" => {
+                method = Some(value);
+                continue;
+            }
+            _ => continue,
+        };
+        if method.is_some() {
+            return Err(AbUsageError::Plain(format!("Cannot mix {own} with other methods\n")));
+        }
+        method = Some(own);
+        if name != "i" {
+            body = Some(read_body(value)?);
+        }
     }
-    let content = first.filter(|(name, _)| *name != "i");
-    let method = parsed.last("m").or(first.map(|(_, method)| method)).unwrap_or("GET").to_owned();
-    let Some((name, kind)) = content else { return Ok((method, None)) };
-    let path = parsed.last(name).unwrap_or_default();
+    Ok((method.unwrap_or("GET").to_owned(), body))
+}
+
+/// The file of a body; ab's error names POST for PUT, too.
+fn read_body(path: &str) -> Result<Arc<[u8]>, AbUsageError> {
     let bytes = body_file(path).map_err(|error| {
-        AbUsageError::Plain(format!("ab: Could not open {kind} data file ({path}): {error}"))
+        let error = error.to_string();
+        let why = error.split(" (os error").next().unwrap_or_default();
+        AbUsageError::Plain(format!("ab: Could not open POST data file ({path}): {why}"))
     })?;
-    Ok((method, Some(bytes.into())))
+    Ok(bytes.into())
 }
 
 /// The header lines in ab's order; of several cookies the last one counts, as in ab.
@@ -295,9 +321,10 @@ fn headers(
     let is_given = |name: &str| given.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let unless_given =
         |name: &str, value: &str| (!is_given(name)).then(|| (name.to_owned(), value.to_owned()));
+    let line = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut headers: Vec<(String, String)> = Vec::new();
     if parsed.on("k").map_err(AbUsageError::Usage)? {
-        headers.extend(unless_given("Connection", "Keep-Alive"));
+        headers.push(line("Connection", "Keep-Alive"));
     }
     headers.extend(parsed.last("C").map(|cookie| ("Cookie".to_owned(), cookie.to_owned())));
     headers.extend(parsed.last("A").map(basic_authorization_as_given));
@@ -307,7 +334,7 @@ fn headers(
     }));
     if let Some(length) = content_length {
         headers.extend(unless_given("Content-length", &length.to_string()));
-        headers.extend(unless_given("Content-type", parsed.last("T").unwrap_or("text/plain")));
+        headers.push(line("Content-type", parsed.last("T").unwrap_or("text/plain")));
     }
     let own = [
         unless_given("Host", &location.authority()),
@@ -319,8 +346,12 @@ fn headers(
     Ok(headers)
 }
 
-fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, AbUsageError> {
-    parsed.get::<u64>(name).map_err(AbUsageError::Usage)
+/// A number as C's `atoi` reads it: the digits at the start, or 0.
+fn number(parsed: &Parsed, name: &str) -> Option<i64> {
+    let text = parsed.last(name)?.trim_start();
+    let sign = usize::from(text.starts_with(['-', '+']));
+    let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    Some(text[..sign + digits].parse().unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -338,6 +369,29 @@ mod tests {
         assert_eq!(names, expected);
         assert_eq!(options.headers[1].1, "b=2");
         assert_eq!(options.headers[5].1, "h:81");
+    }
+
+    #[test]
+    fn given_headers_stand_beside_abs_own() {
+        let line = "-k -H Connection:close -H Content-Type:a/b -p /dev/null http://h/";
+        let options = AbOptions::read(&words(line)).unwrap();
+        let values = |name: &str| -> Vec<&str> {
+            let all = options.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+            all.map(|(_, value)| value.as_str()).collect()
+        };
+        assert_eq!(values("connection"), ["Keep-Alive", "close"]);
+        assert_eq!(values("content-type"), ["text/plain", "a/b"]);
+    }
+
+    #[test]
+    fn numbers_are_those_of_atoi() {
+        let read = |line: &str| AbOptions::read(&words(line));
+        assert_eq!(read("-n 12x -c 3, http://h/").unwrap().requests, 12);
+        assert_eq!(read("-s x -t x http://h/").unwrap().requests, 1);
+        let invalid = AbUsageError::Plain("Invalid number of requests\n".to_owned());
+        for line in ["-n x http://h/", "-n -5 http://h/", "-n 0"] {
+            assert_eq!(read(line).unwrap_err(), invalid);
+        }
     }
 
     #[test]

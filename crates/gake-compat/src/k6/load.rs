@@ -39,6 +39,10 @@ fn not_initialized(error: &LoadError) -> Option<String> {
             if why.starts_with("duplicate bounded name ") {
                 return Some(exception.message.clone());
             }
+            if why.starts_with("The requested module ") {
+                // Of a module that a required one imports: an exception like others.
+                return None;
+            }
             if PLACED.iter().any(|start| why.starts_with(start)) {
                 return Some(format!("{} at {}", exception.message, exception.place));
             }

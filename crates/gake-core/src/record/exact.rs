@@ -35,7 +35,10 @@ impl FaultCount {
     /// `count` times `fault`.
     #[must_use]
     pub fn new(fault: Fault, count: u64) -> Self {
-        let errno = if let Fault::Other(errno) = fault { Some(errno) } else { None };
+        let errno = match fault {
+            Fault::Unreachable(errno) | Fault::Other(errno) => Some(errno),
+            _ => None,
+        };
         Self { name: fault.name().to_owned(), reason: fault.detail(), errno, count }
     }
 
@@ -69,6 +72,7 @@ impl FaultCount {
             "goaway" => Fault::Goaway(ErrorCode::from_name(&self.reason)),
             "websocket_closed" => Fault::WebSocketClosed(CloseCode::read(&self.reason)),
             "grpc_status" => Fault::Grpc(GrpcStatus::read(&self.reason)),
+            "unreachable" => Fault::Unreachable(self.errno.unwrap_or(0)),
             "other" => Fault::Other(self.errno.unwrap_or(0)),
             // Old files do not distinguish the phases and have no reason.
             "closed_early" => Fault::ClosedEarly(match self.reason.is_empty() {
@@ -258,6 +262,7 @@ mod tests {
             Fault::Grpc(GrpcStatus::UNAVAILABLE),
             Fault::Grpc(GrpcStatus::new(77)),
             Fault::Script,
+            Fault::Unreachable(101),
             Fault::Other(0),
             Fault::Other(113),
         ] {

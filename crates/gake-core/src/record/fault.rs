@@ -26,8 +26,10 @@ pub enum Fault {
     ConnectRefused,
     /// The connection was not open within the connect time-out.
     ConnectTimeout,
-    /// The connection was reset, or the host unreachable, while connecting.
+    /// The connection was reset while connecting.
     ConnectReset,
+    /// The network or the host is unreachable, or down, with the errno.
+    Unreachable(i32),
     /// The generator has no local port left (EADDRNOTAVAIL).
     NoLocalPort,
     /// The generator has no file descriptor left (EMFILE, ENFILE).
@@ -80,6 +82,7 @@ impl Fault {
             Self::ConnectRefused => "connect_refused",
             Self::ConnectTimeout => "connect_timeout",
             Self::ConnectReset => "connect_reset",
+            Self::Unreachable(_) => "unreachable",
             Self::NoLocalPort => "no_local_port",
             Self::NoDescriptors => "no_descriptors",
             Self::NoMemory => "no_memory",
@@ -111,6 +114,7 @@ impl Fault {
             Self::ConnectRefused => "connection refused",
             Self::ConnectTimeout => "no connection in time",
             Self::ConnectReset => "connection reset while connecting",
+            Self::Unreachable(_) => "no way to the host",
             Self::NoLocalPort => "no free local port",
             Self::NoDescriptors => "no free file descriptor",
             Self::NoMemory => "no memory for bodies",
@@ -163,6 +167,7 @@ impl Fault {
                 | Self::ConnectRefused
                 | Self::ConnectTimeout
                 | Self::ConnectReset
+                | Self::Unreachable(_)
                 | Self::NoLocalPort
                 | Self::NoDescriptors
                 | Self::NotAllowed(_)
@@ -197,7 +202,7 @@ impl Fault {
             Self::Timeout(Phase::Connect) => "connect".to_owned(),
             Self::Timeout(Phase::FirstByte) => "first byte".to_owned(),
             Self::Timeout(Phase::Body) => "body".to_owned(),
-            Self::Other(errno) if errno != 0 => {
+            Self::Other(errno) | Self::Unreachable(errno) if errno != 0 => {
                 std::io::Error::from_raw_os_error(errno).to_string()
             }
             _ => String::new(),

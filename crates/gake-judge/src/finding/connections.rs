@@ -101,8 +101,9 @@ const UNACCEPTED: &str = "raise its limit on connections (worker_connections), o
 const ACCEPT_QUEUE: &str = "ss -ltn on the target: Recv-Q counts connections not yet accepted";
 
 fn refused(facts: &RunFacts<'_>) -> Option<Finding> {
-    let refused =
-        facts.faults(|fault| matches!(fault, Fault::ConnectRefused | Fault::ConnectReset));
+    let refused = facts.faults(|fault| {
+        matches!(fault, Fault::ConnectRefused | Fault::ConnectReset | Fault::Unreachable(_))
+    });
     let attempts = facts.attempts();
     let many = refused >= ATTEMPTS_MIN && share(refused, attempts) >= ATTEMPTS_SHARE_MIN;
     if !many || facts.responses() == 0 {

@@ -105,6 +105,12 @@ pub fn is_builtin(name: &str) -> bool {
     name == "k6" || name.starts_with("k6/")
 }
 
+/// Whether a module of k6 has named exports, of which one that it lacks is `null`. The others have
+/// the properties of their default export.
+pub(crate) fn has_names(name: &str) -> bool {
+    !["k6/browser", "k6/html", "k6/http", "k6/ws", "k6/x/sse"].contains(&name)
+}
+
 /// Whether k6 has this module of its own, or had it, or the test has it as an extension.
 pub(crate) fn is_known(test: &Test, name: &str) -> bool {
     let is_extension = || test.extensions.find(name, test.settings().version).is_some();

@@ -148,7 +148,7 @@ fn details(scenario: &ScenarioOptions) -> String {
         }
         _ => {}
     }
-    if let Some(exec) = scenario.exec.as_deref().filter(|exec| !matches!(*exec, "" | "default")) {
+    if let Some(exec) = scenario.exec.as_deref().filter(|exec| !exec.is_empty()) {
         parts.push(format!("exec: {exec}"));
     }
     let set = |time: Option<GoDuration>| time.filter(|time| time.nanos() > 0);

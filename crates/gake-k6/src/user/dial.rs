@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use gake_core::record::Fault;
-use gake_wire::fault::{PROXY_REFUSED, go_tls_error};
+use gake_wire::fault::{PROXY_REFUSED, go_errno_text, go_tls_error};
 use gake_wire::lookup::{self, LookupError};
 use gake_wire::{
     ByteStream, Client, Deadline, HttpRequest, PreparedRequest, StreamTls, StreamTlsOptions,
@@ -201,6 +201,9 @@ pub fn go_text(fault: Fault, host: &str, address: &str) -> String {
     match fault {
         Fault::ConnectRefused => format!("dial tcp {address}: connect: connection refused"),
         Fault::ConnectReset => format!("dial tcp {address}: connect: connection reset by peer"),
+        Fault::Unreachable(errno) => {
+            format!("dial tcp {address}: connect: {}", go_errno_text(errno))
+        }
         Fault::ConnectTimeout | Fault::Timeout(_) => format!("dial tcp {address}: i/o timeout"),
         Fault::Dns => match lookup::error(host) {
             LookupError { is_not_found: true, .. } => format!("lookup {host}: no such host"),

@@ -5,6 +5,7 @@
     reason = "rquickjs's JsLifetime of what a context keeps: unsafe to implement"
 )]
 
+mod common_js;
 pub(super) mod open;
 
 use std::cell::RefCell;
@@ -12,17 +13,17 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use gake_js::errors::{go_error, go_error_of};
+use gake_js::errors::{go_error, go_error_of, through_native};
 use gake_js::native::named;
 use gake_script::Exception as Caught;
 use gake_script::is_es_module;
 use gake_script::typescript::is_typescript;
-use gake_script::user::{add_builtins, object_module};
-use rquickjs::function::{Opt, This};
+use gake_script::user::{add_builtins, loaded_module, object_module};
+use rquickjs::function::Opt;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::object::Accessor;
-use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
+use rquickjs::{Coerced, Ctx, JsLifetime, Module, Object, Persistent, Value};
 use url::Url;
 
 use super::import_errors::{NO_SPECIAL, init_only, not_local, not_on_disk, not_retrieved};
@@ -36,6 +37,9 @@ use crate::test::LogLevel;
 const META: &str = "import.meta";
 
 const HTTPS: &str = "https://";
+
+/// k6's function behind `require`, which is in stacks.
+const REQUIRE: &str = "go.k6.io/k6/v2/internal/js.(*requireImpl).require-fm";
 
 /// Calls in which the module that runs is looked for.
 const STACK_MAX: isize = 128;
@@ -157,8 +161,7 @@ impl Modules {
         if self.vu.stage.get() != VuStage::Init {
             return Err(go_error(ctx, &init_only("require")));
         }
-        let native = "go.k6.io/k6/v2/internal/js.(*requireImpl).require-fm";
-        let name = self.find(base, name).map_err(|why| go_error_of(ctx, native, &why))?;
+        let name = self.find(base, name).map_err(|why| go_error_of(ctx, REQUIRE, &why))?;
         if modules::is_builtin(&name) {
             return self.builtin(ctx, &name).map(Object::into_value);
         }
@@ -166,11 +169,25 @@ impl Modules {
         if name.ends_with(".json") {
             return ctx.json_parse(text);
         }
+        through_native(ctx, REQUIRE, self.required(ctx, &name, text))
+    }
+
+    /// The exports of a required module.
+    fn required<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        text: String,
+    ) -> rquickjs::Result<Value<'js>> {
         if !is_es_module(&text) {
-            return self.common_js(ctx, &name, &text)?.get("exports");
+            return self.common_js(ctx, name, &text)?.get("exports");
         }
-        let module = self.declare(ctx, &name, text)?;
-        let (module, promise) = self.running(&name, || module.eval())?;
+        // One that another module imports, too, runs once.
+        if let Some(namespace) = self.running(name, || loaded_module(ctx, name))? {
+            return Ok(namespace.into_value());
+        }
+        let module = self.declare(ctx, name, text)?;
+        let (module, promise) = self.running(name, || module.eval())?;
         promise.finish::<()>()?;
         module.namespace().map(Object::into_value)
     }
@@ -183,39 +200,6 @@ impl Modules {
         let kept = Persistent::save(ctx, exports.clone());
         self.made.borrow_mut().insert(name.to_owned(), kept);
         Ok(exports)
-    }
-
-    /// The `module` of a CommonJS file, which runs on first use.
-    fn common_js<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        text: &str,
-    ) -> rquickjs::Result<Object<'js>> {
-        if let Some(made) = self.made.borrow().get(name) {
-            return made.clone().restore(ctx);
-        }
-        let module = Object::new(ctx.clone())?;
-        module.set("exports", Object::new(ctx.clone())?)?;
-        // Before it runs: modules may be circular.
-        let kept = Persistent::save(ctx, module.clone());
-        self.made.borrow_mut().insert(name.to_owned(), kept);
-        let mut options = rquickjs::context::EvalOptions::default();
-        options.filename = Some(name.to_owned());
-        // As in k6, whose lines of such modules are off by one without the map.
-        let start = if names_map(text) { "\n" } else { "" };
-        let whole = format!("(function (module, exports, require) {{{start}{text}\n}})");
-        let run: Function<'js> = ctx.eval_with_options(whole, options)?;
-        let (modules, base) = (self.clone(), name.to_owned());
-        let require = move |ctx: Ctx<'js>, name: String| modules.require(&ctx, &base, &name);
-        let require = named("", "require", require);
-        let exports: Value<'js> = module.get("exports")?;
-        let arguments = (This(exports.clone()), module.clone(), exports, require);
-        if let Err(error) = self.running(name, || run.call::<_, Value<'js>>(arguments)) {
-            self.made.borrow_mut().remove(name);
-            return Err(error);
-        }
-        Ok(module)
     }
 
     /// Runs the code of a required module.
@@ -292,8 +276,7 @@ impl Modules {
             return Module::declare(ctx.clone(), name, format!("export default {text}"));
         }
         if !is_es_module(&text) {
-            let exports: Value<'js> = self.common_js(ctx, name, &text)?.get("exports")?;
-            return object_module(ctx, name, &exports, false);
+            return self.deferred_common_js(ctx, name, &text);
         }
         let has_meta = text.contains(META);
         let module = Module::declare(ctx.clone(), name, text)?;
@@ -371,7 +354,7 @@ impl Loader for Modules {
                 None if !modules::is_known(&self.vu.test, name) => Object::new(ctx.clone())?,
                 None => self.builtin(ctx, name)?,
             };
-            return object_module(ctx, name, exports.as_value(), true);
+            return object_module(ctx, name, &exports, modules::has_names(name));
         }
         let text = self.text(ctx, name)?;
         self.declare(ctx, name, text)

@@ -379,9 +379,9 @@ impl Vu {
 impl TagSource for Vu {
     fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
         match key {
-            "scenario" => {
-                let name = &self.scenario.name;
-                (!name.is_empty()).then(|| name.as_str().into())
+            // Setup and teardown have none but the run's own.
+            "scenario" if !self.scenario.name.is_empty() => {
+                Some(self.scenario.name.as_str().into())
             }
             "group" => {
                 let is_tag = self.test.has_system_tag(key);

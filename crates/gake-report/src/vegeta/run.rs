@@ -332,6 +332,10 @@ impl RequestResult {
     }
 }
 
+/// ENETUNREACH and EHOSTUNREACH.
+const NETWORK_UNREACHABLE: i32 = 101;
+const HOST_UNREACHABLE: i32 = 113;
+
 /// The fault that Go's message means; `None` for a request cancelled by its own side.
 fn fault(error: &str) -> Option<Fault> {
     let has = |words: &str| error.contains(words);
@@ -353,6 +357,10 @@ fn fault(error: &str) -> Option<Fault> {
         Fault::ConnectTimeout
     } else if has("i/o timeout") || has("deadline exceeded") {
         Fault::Timeout(Phase::FirstByte)
+    } else if has("network is unreachable") {
+        Fault::Unreachable(NETWORK_UNREACHABLE)
+    } else if has("no route to host") {
+        Fault::Unreachable(HOST_UNREACHABLE)
     } else if has("dial") && has("connection reset") {
         Fault::ConnectReset
     } else if has("connection reset") {

@@ -241,7 +241,7 @@ fn browser_settings(
     BrowserSettings {
         scenarios: scenarios.map(|(name, _)| name.clone()).collect(),
         environment: environment.map(owned).collect(),
-        hosts: options.hosts.iter().flatten().map(owned).collect(),
+        hosts: network::hosts(options).into_iter().map(owned).collect(),
         // An invalid rule is an error of the run's own connections.
         connect_to: network::connect_to(options)
             .iter()

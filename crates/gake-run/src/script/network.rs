@@ -9,12 +9,17 @@ use gake_k6::options::K6Options;
 /// k6's default of `dns.ttl`.
 const DNS_TTL: Duration = Duration::from_secs(300);
 
-/// The option `hosts` as rules of curl's `--connect-to`. Names precede patterns, and longer
-/// patterns precede shorter ones.
-pub(super) fn connect_to(options: &K6Options) -> Vec<String> {
+/// The option `hosts` in the order in which the first match holds: names precede patterns, and
+/// longer patterns precede shorter ones.
+pub(super) fn hosts(options: &K6Options) -> Vec<(&String, &String)> {
     let mut hosts: Vec<(&String, &String)> = options.hosts.iter().flatten().collect();
     hosts.sort_by_key(|(host, _)| (host.contains('*'), usize::MAX - host.len()));
-    hosts.into_iter().map(|(host, address)| rule(host, address)).collect()
+    hosts
+}
+
+/// The option `hosts` as rules of curl's `--connect-to`.
+pub(super) fn connect_to(options: &K6Options) -> Vec<String> {
+    hosts(options).into_iter().map(|(host, address)| rule(host, address)).collect()
 }
 
 /// `host[:port]` to `address[:port]`.

@@ -44,9 +44,7 @@ pub fn frames(error: &Object<'_>) -> String {
     let frames = unsafe { JS_ErrorFrames(error.as_value().as_raw()).as_ref() };
     let frames = frames.map(|frames| value(error.ctx(), *frames));
     let frames = frames.and_then(|frames| frames.as_string()?.to_string().ok());
-    // QuickJS writes the frames of a missing export into the property.
-    let own = || error.get("stack").ok().filter(|stack: &String| stack.starts_with("    at "));
-    frames.filter(|frames| !frames.is_empty()).or_else(own).unwrap_or_default()
+    frames.unwrap_or_default()
 }
 
 /// Replaces the frames of an error; `None`: it has no stack.

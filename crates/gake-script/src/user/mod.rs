@@ -51,7 +51,7 @@ pub use fiber::{Fiber, WaitError, give_way, is_late, wait, wait_long, within, yi
 pub use heap::{HeapCharge, throw_out_of_memory};
 pub use json::{WhyNotJson, explain_json};
 pub use lazy::{LazyList, lazily, share_lists};
-pub use object_module::object_module;
+pub use object_module::{deferred_module, loaded_module, object_module};
 pub use rejections::Rejections;
 pub use sample::SAMPLE_STEPS;
 pub use stack::Stacks;

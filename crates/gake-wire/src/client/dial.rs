@@ -412,7 +412,9 @@ fn thread_cpu() -> Nanos {
 fn of_proxy(fault: Fault, origin: &Origin) -> Fault {
     match fault {
         Fault::ConnectRefused if origin.is_proxied() => Fault::Proxy(fault::PROXY_REFUSED),
-        Fault::ConnectReset if origin.is_proxied() => Fault::Proxy("it cannot be reached"),
+        Fault::ConnectReset | Fault::Unreachable(_) if origin.is_proxied() => {
+            Fault::Proxy("it cannot be reached")
+        }
         fault => fault,
     }
 }

@@ -19,17 +19,19 @@ pub fn of_connect(error: &io::Error) -> Fault {
         Some(libc::ETIMEDOUT) => Fault::ConnectTimeout,
         Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => Fault::NoLocalPort,
         Some(libc::EMFILE | libc::ENFILE) => Fault::NoDescriptors,
+        Some(libc::ECONNRESET | libc::ECONNABORTED | libc::EPIPE) => Fault::ConnectReset,
         Some(
-            libc::ECONNRESET
-            | libc::ECONNABORTED
-            | libc::EHOSTUNREACH
-            | libc::ENETUNREACH
-            | libc::EHOSTDOWN
-            | libc::ENETDOWN
-            | libc::EPIPE,
-        ) => Fault::ConnectReset,
+            errno @ (libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EHOSTDOWN | libc::ENETDOWN),
+        ) => Fault::Unreachable(errno),
         errno => Fault::Other(errno.unwrap_or(0)),
     }
+}
+
+/// A system error in Go's words: `network is unreachable`.
+#[must_use]
+pub fn go_errno_text(errno: i32) -> String {
+    let text = io::Error::from_raw_os_error(errno).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 /// The fault of an error while reading a response, in the given phase.

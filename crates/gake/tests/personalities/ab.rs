@@ -1,6 +1,9 @@
 //! ab, beside the real ab.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use crate::common::*;
 use crate::layout::layout;
@@ -76,6 +79,56 @@ fn the_values_that_are_known_are_abs() {
             assert_eq!((kept(&ours), kept(&theirs)), (40, 40));
         }
     }
+}
+
+/// The requests of ab or gake, and the line that names the target, without the port. `~` is a blank
+/// within an argument.
+fn sent(is_ours: bool, line: &str) -> (Vec<String>, String) {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&requests);
+    thread::spawn(move || {
+        for stream in server.incoming() {
+            serve_requests(stream.unwrap(), |head, body| {
+                let head = head.replace(&address.to_string(), "SERVER");
+                let mut seen = seen.lock().unwrap();
+                seen.push(head + &String::from_utf8(body).unwrap());
+                "HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok"
+                    .to_owned()
+            });
+        }
+    });
+    let line = line.replace("SERVER", &address.to_string());
+    let url = format!("http://{address}/a?b=c");
+    let arguments: Vec<String> = words(&line).iter().map(|word| word.replace('~', " ")).collect();
+    let mut command = if is_ours { gake(&["as", "ab"]) } else { command("ab") };
+    let ran = start(command.args(arguments).arg(url)).wait();
+    assert_eq!(ran.code, Some(0), "{line}: {ran:?}");
+    let target = ran.stdout.lines().find(|line| line.starts_with("Benchmarking")).unwrap();
+    let target = target.replace(&address.to_string(), "SERVER");
+    let requests = requests.lock().unwrap().clone();
+    (requests, target)
+}
+
+#[test]
+fn the_requests_are_abs() {
+    let body = file("sent");
+    std::fs::write(&body, "hello").unwrap();
+    let path = body.display();
+    for line in [
+        "-k -n 2",
+        "-k -n 2 -H Connection:~x",
+        "-k -n 2 -C a=1 -C b=2 -A u:p -P x:y",
+        "-k -n 2 -H Host:~h.test -H accept:~z",
+        &format!("-k -n 2 -p {path} -T a/b"),
+        &format!("-k -n 2 -p {path} -H Content-Type:~a/b"),
+        &format!("-k -n 2 -u {path} -m PATCH"),
+        "-k -n 2 -X SERVER",
+    ] {
+        assert_eq!(sent(true, line), sent(false, line), "{line}");
+    }
+    std::fs::remove_file(&body).unwrap();
 }
 
 #[test]
@@ -177,7 +230,15 @@ fn bad_command_lines_end_as_in_ab() {
         ("http://h/ -n 5", 22, "ab: wrong number of arguments"),
         ("-n 0 http://h/", 1, "Invalid number of requests"),
         ("-p /dev/null/none http://h/", 1, "ab: Could not open POST data file (/dev/null/none)"),
-        ("-i -p /dev/null http://h/", 1, "with other methods"),
+        ("-i -p /dev/null http://h/", 1, "Cannot mix POST with other methods\n\n"),
+        ("-m PATCH -i http://h/", 1, "Cannot mix HEAD with other methods"),
+        ("-n x http://h/", 1, "Invalid number of requests\n\n"),
+        ("-c -1 http://h/", 22, "Invalid Concurrency"),
+        (
+            "http://no-such-host.invalid/",
+            50,
+            "apr_sockaddr_info_get() for no-such-host.invalid: Name or service not known (670002)",
+        ),
     ] {
         let ours = ran(&[vec!["as", "ab"], words(line)].concat());
         let theirs = start(command("ab").args(words(line))).wait();

@@ -70,6 +70,9 @@ export async function ui() {
     await far.click();
     equal('far frame', await far.textContent(), 'clicked');
     equal('missing', /timed out after 200ms$/.test(await failure(page.click('#none', { timeout: 200 }))), true);
+    const wrong = async (promise) => (await failure(promise)).split(': SyntaxError')[0];
+    equal('wrong selector', await wrong(page.$('a:no(')), 'querying selector "a:no("');
+    equal('wrong count', await wrong(page.locator('a:no(').count()), 'counting elements');
     await page.route('**/mock', (route) => route.fulfill({ status: 201, body: 'mocked' }));
     equal('route', await page.evaluate(() => fetch('/mock').then((r) => r.text())), 'mocked');
     await Promise.all([page.waitForNavigation(), page.getByText('Log in').click()]);
@@ -239,7 +242,8 @@ fn pages_keep_to_the_hosts_of_the_script() {
     let script = "import { browser } from 'k6/browser';
         import { check } from 'k6';
         export const options = {
-            hosts: { 'shop.test': __ENV.URL.slice('http://'.length) }, blockHostnames: ['evil.test'],
+            hosts: { '*.test': '127.6.6.6:1', 'shop.test': __ENV.URL.slice('http://'.length) },
+            blockHostnames: ['evil.test'],
             scenarios: { ui: { executor: 'shared-iterations', options: { browser: { type: 'chromium' } } } },
             thresholds: { checks: ['rate==1'] },
         };

@@ -1,6 +1,7 @@
 //! The status of a call without one from the server, as gRPC for Go derives it.
 
 use gake_core::record::{ErrorCode, ExchangeEnd, Fault, GrpcStatus};
+use gake_wire::fault::go_errno_text;
 use gake_wire::{lookup, percent_decoded};
 use http::StatusCode;
 
@@ -119,6 +120,9 @@ pub(super) fn go_text(fault: Fault, address: &str) -> String {
     match fault {
         Fault::ConnectRefused => format!("{dialing} {address}: connect: connection refused\""),
         Fault::ConnectReset => format!("{dialing} {address}: connect: connection reset by peer\""),
+        Fault::Unreachable(errno) => {
+            format!("{dialing} {address}: connect: {}\"", go_errno_text(errno))
+        }
         Fault::Dns => {
             let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
             let text = lookup::error(host).text;

@@ -3,9 +3,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use gake_core::record::{ErrorCode, Fault, Phase};
-use gake_wire::fault::{self, OTHER_NAME, PROXY_REFUSED};
+use gake_wire::fault::{self, OTHER_NAME, PROXY_REFUSED, go_errno_text};
 use gake_wire::lookup::{self, LookupError};
 use url::Url;
+
+/// EADDRNOTAVAIL and EMFILE.
+const ADDRESS_NOT_AVAILABLE: i32 = 99;
+const TOO_MANY_FILES: i32 = 24;
 
 /// The `error_code` and `error` of a response for a fault of a request to `url`.
 pub(super) fn of(fault: Fault, url: &Url) -> (u32, String) {
@@ -19,9 +23,10 @@ pub(super) fn of(fault: Fault, url: &Url) -> (u32, String) {
         Fault::Timeout(Phase::Connect | Phase::FirstByte | Phase::Body) => {
             (1050, "request timeout".to_owned())
         }
-        Fault::ConnectReset => (1210, "dial: connection reset by peer".to_owned()),
-        Fault::NoLocalPort => (1210, "dial: cannot assign requested address".to_owned()),
-        Fault::NoDescriptors => (1210, "dial: too many open files".to_owned()),
+        Fault::ConnectReset => (1220, "dial: connection reset by peer".to_owned()),
+        Fault::Unreachable(errno) => of_dial(errno),
+        Fault::NoLocalPort => of_dial(ADDRESS_NOT_AVAILABLE),
+        Fault::NoDescriptors => of_dial(TOO_MANY_FILES),
         Fault::NotAllowed(why) => (1110, format!("not allowed: {why}")),
         Fault::Tls(OTHER_NAME) => (1311, "x509: certificate doesn't match hostname".to_owned()),
         Fault::Tls(reason) => match fault::go_tls_text(reason) {
@@ -43,6 +48,12 @@ pub(super) fn of(fault: Fault, url: &Url) -> (u32, String) {
     }
 }
 
+/// Of a connection that a system error prevented.
+fn of_dial(errno: i32) -> (u32, String) {
+    let text = go_errno_text(errno);
+    (1213, format!("dial: unknown errno {errno} error with msg `{text}`"))
+}
+
 /// Go's message, for the log, for the fault of a request to `url` at `ip`; else `error`.
 pub(super) fn go_text(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) -> String {
     let host = url.host_str().unwrap_or_default();
@@ -56,6 +67,7 @@ pub(super) fn go_text(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) 
         Fault::Dns => lookup::error(host).text,
         Fault::ConnectRefused => dial("connection refused"),
         Fault::ConnectReset => dial("connection reset by peer"),
+        Fault::Unreachable(errno) => dial(&go_errno_text(errno)),
         Fault::NoLocalPort => dial("cannot assign requested address"),
         Fault::Write | Fault::Reset => {
             format!("read tcp {address}: read: connection reset by peer")
@@ -102,6 +114,33 @@ pub(super) fn of_status(status: u16) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn system_errors_of_dialling_have_their_number_and_gos_words() {
+        let url = Url::parse("http://192.0.2.1:3000/").unwrap();
+        let ip = url.host_str().and_then(|host| host.parse().ok());
+        for (fault, error, why) in [
+            (
+                Fault::Unreachable(101),
+                "dial: unknown errno 101 error with msg `network is unreachable`",
+                "network is unreachable",
+            ),
+            (
+                Fault::Unreachable(113),
+                "dial: unknown errno 113 error with msg `no route to host`",
+                "no route to host",
+            ),
+            (
+                Fault::NoLocalPort,
+                "dial: unknown errno 99 error with msg `cannot assign requested address`",
+                "cannot assign requested address",
+            ),
+        ] {
+            assert_eq!(of(fault, &url), (1213, error.to_owned()));
+            let text = go_text(fault, &url, ip, error);
+            assert_eq!(text, format!("dial tcp 192.0.2.1:3000: connect: {why}"));
+        }
+    }
 
     #[test]
     fn errors_of_tls_and_proxies_have_the_codes_and_words_of_k6() {

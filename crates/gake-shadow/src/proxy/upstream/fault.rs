@@ -39,7 +39,7 @@ pub(crate) fn sentence(fault: Fault) -> String {
         Fault::ConnectTimeout | Fault::Timeout(Phase::Connect) => {
             "the connection timed out".to_owned()
         }
-        Fault::ConnectReset => "it is unreachable".to_owned(),
+        Fault::ConnectReset | Fault::Unreachable(_) => "it is unreachable".to_owned(),
         Fault::NoLocalPort => "the proxy has no local port left".to_owned(),
         Fault::NoDescriptors => "the proxy has no file descriptor left".to_owned(),
         Fault::Reset => "it reset the connection".to_owned(),

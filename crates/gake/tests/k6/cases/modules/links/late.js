@@ -1,0 +1,3 @@
+// part of modules/links
+order.push('late');
+export const three = 3;

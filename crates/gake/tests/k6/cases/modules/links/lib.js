@@ -1,0 +1,3 @@
+// part of modules/links
+(globalThis.order ??= []).push('lib');
+export const one = 1;

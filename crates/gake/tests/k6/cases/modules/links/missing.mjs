@@ -1,0 +1,2 @@
+import { one } from './lib.js';   import { nothing } from './lib.js';
+export default [one, nothing];

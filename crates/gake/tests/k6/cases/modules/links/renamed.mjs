@@ -1,0 +1,1 @@
+  export { one, nothing as something } from './lib.js';

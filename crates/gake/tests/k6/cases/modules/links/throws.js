@@ -1,0 +1,3 @@
+// part of modules/links
+exports.depth = 1;
+require('./thrower.cjs');
