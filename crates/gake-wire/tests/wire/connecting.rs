@@ -84,7 +84,7 @@ fn an_unreachable_network_is_not_a_refusal() {
     if !in_own_network("connecting::an_unreachable_network_is_not_a_refusal") {
         return;
     }
-    assert_eq!(Setup::get("http://192.0.2.77:9/").fault(), Fault::ConnectReset);
+    assert_eq!(Setup::get("http://192.0.2.77:9/").fault(), Fault::Unreachable(101));
 }
 
 /// Runs one test of this executable in a separate process, by the command `before`, with a
