@@ -271,11 +271,12 @@ impl SliceRun {
         let Some(workers) = &self.workers else { return };
         let now = Duration::from_nanos(workers.clock.now());
         if self.bounds.end.take_if(|end| now > *end).is_some() {
-            workers.stop.stop(Stop::Now);
+            // First, for what follows the end of the workers is lost.
             if let Some(SliceScript { reporter, .. }) = self.scripts.first() {
                 reporter
                     .warn("the agent's --max-duration is over: requests in flight were aborted");
             }
+            workers.stop.stop(Stop::Now);
         }
     }
 
