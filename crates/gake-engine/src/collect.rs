@@ -15,7 +15,7 @@ use crate::handover::{self, TENTHS};
 use crate::interval_queue::{IntervalQueue, JoinedInterval};
 use crate::message::Message;
 use crate::scenario_figures::ScenarioFigures;
-use crate::watchdog::SILENCE;
+use crate::watchdog::silence;
 
 /// A second of a run, over all workers.
 #[derive(Debug, Default)]
@@ -351,7 +351,7 @@ impl Collector {
                  to be over: {what} did not return. What their users did since their last report is missing",
                 self.abandoned,
                 run.generator.threads,
-                SILENCE.as_secs()
+                silence(&self.plan).as_secs()
             );
             run.events.push(RunEvent::new(run.elapsed, &text));
         }

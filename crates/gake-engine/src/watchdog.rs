@@ -19,7 +19,11 @@ use crate::control::{Stop, StopHandle};
 use crate::message::Message;
 
 /// Silence after which a worker is abandoned once the run had to be over.
-pub const SILENCE: Duration = Duration::from_secs(10);
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// What closing a connection adds to it. The workers of a full machine close all of theirs in one turn,
+/// in which they report nothing: a million took 28 s on two cores that the server shared.
+const CLOSING: Duration = Duration::from_micros(20);
 
 /// The same after a second interrupt.
 const SILENCE_URGENT: Duration = Duration::from_secs(1);
@@ -39,8 +43,15 @@ pub(crate) struct Watchdog {
     /// By worker: when it last reported; `None` once it has ended.
     reported: Vec<Option<Instant>>,
     scenarios: usize,
+    silence: Duration,
     abandoned: Vec<usize>,
     activities: Vec<Arc<Activity>>,
+}
+
+/// Silence after which a worker of this plan is abandoned once the run had to be over.
+pub(crate) fn silence(plan: &Plan) -> Duration {
+    let lanes = plan.scenarios().iter().map(|one| one.load.users().unwrap_or(one.max_in_flight));
+    SILENCE + CLOSING * u32::try_from(lanes.sum::<usize>()).unwrap_or(u32::MAX)
 }
 
 impl Watchdog {
@@ -53,7 +64,8 @@ impl Watchdog {
         let (started, over, abandoned) = (Instant::now(), None, Vec::new());
         let scenarios = plan.scenarios().len();
         let reported = vec![Some(started); activities.len()];
-        Self { length, started, over, reported, scenarios, abandoned, activities }
+        let silence = silence(plan);
+        Self { length, started, over, reported, scenarios, silence, abandoned, activities }
     }
 
     /// The workers abandoned so far.
@@ -112,7 +124,7 @@ impl Watchdog {
             return None;
         }
         let over = *self.over.get_or_insert(now);
-        let silence = if stop.is_urgent() { SILENCE_URGENT } else { SILENCE };
+        let silence = if stop.is_urgent() { SILENCE_URGENT } else { self.silence };
         // Since both: a worker that has just reported is given all of it.
         let is_silent = |reported: &Option<Instant>| {
             reported.is_some_and(|reported| now.duration_since(reported.max(over)) >= silence)
@@ -139,6 +151,7 @@ mod tests {
     #[test]
     fn a_worker_is_abandoned_when_it_is_silent_after_the_end() {
         let mut watchdog = watchdog(Some(60 * SECOND));
+        watchdog.silence = SILENCE;
         let (stop, _receiver) = StopHandle::new();
         let start = watchdog.started;
         // It may block for as long as the run lasts.
@@ -151,6 +164,13 @@ mod tests {
         watchdog.reported[0] = None;
         assert_eq!(watchdog.silent(over + SILENCE, &stop), None);
         assert_eq!(watchdog.silent(over + SILENCE + 5 * SECOND, &stop), Some(1));
+    }
+
+    #[test]
+    fn many_connections_take_time_to_close() {
+        let of = |users| silence(&Plan::new("", Load::closed(users)));
+        assert_eq!(of(50), Duration::from_millis(10_001));
+        assert_eq!(of(1_000_000), 30 * SECOND);
     }
 
     #[test]
