@@ -57,7 +57,7 @@ fn six_requests_for_four_threads_take_one_round_and_two() {
 
 #[test]
 fn one_thread_serves_in_the_order_of_arrival_across_connections() {
-    let lab = pool(1, "const:5ms");
+    let lab = pool(1, "const:40ms");
     let (done, finished) = mpsc::channel();
     let mut readers = Vec::new();
     for number in 0..20 {
