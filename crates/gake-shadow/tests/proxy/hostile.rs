@@ -229,7 +229,7 @@ pub fn a_client_that_leaves_before_the_master_connects_reaches_no_shadow() {
     stop(proxy);
 }
 
-/// Connections to `address` that wait for the answer to their SYN.
+/// Connections to `address` in SYN-SENT.
 fn dials(address: std::net::SocketAddr) -> usize {
     let port = format!(":{:04X}", address.port());
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
