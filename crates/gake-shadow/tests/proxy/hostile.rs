@@ -216,12 +216,13 @@ pub fn a_client_that_does_not_read_is_closed() {
 #[test]
 pub fn a_client_that_leaves_before_the_master_connects_reaches_no_shadow() {
     let (master, shadow) = (Backend::full(), Backend::hello());
-    let dials = dials(master.addr);
+    // Of its own four clients, one connects.
+    crate::until("the backlog is full", || dials(master.addr) == 3);
     let proxy = start(config(&master, &[&shadow]));
     let mut client = Client::new(proxy.addr());
     client.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     // A FIN before the master is asked would count as an earlier disconnect.
-    crate::until("the proxy dials", || self::dials(master.addr) > dials);
+    crate::until("the proxy dials", || dials(master.addr) == 4);
     client.0.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!(client.rest(), "");
     until_count(&proxy, 0, Category::Aborted, 1);
