@@ -1,6 +1,4 @@
-//! Memory for what every request records is mapped before the epoch: page faults in the first seconds
-//! would delay arrivals. Failures and waits for a connection map theirs when they occur: mapping
-//! everything took 2 ms of each start.
+//! Memory for the first seconds is mapped before the epoch: page faults would delay arrivals.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -74,7 +72,7 @@ impl Drop for Faults {
     }
 }
 
-/// Responses after varying times, with four labels.
+/// Responses after varying times, one in ten not ok, with four labels.
 struct Varied {
     timer: Timer,
     clock: RunClock,
@@ -91,13 +89,15 @@ impl Work for Varied {
         // From 20 us to 20 ms.
         self.timer.sleep_until(now + 20_000 * (1 << (number % 11))).await;
         let done = self.clock.now();
-        let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
+        let status = if number.is_multiple_of(10) { 500 } else { 200 };
+        let end = ExchangeEnd::Response(ResponseSummary { status, body_bytes: 0 });
         let connect = (!std::mem::replace(&mut self.is_open, true)).then_some(40_000);
+        let blocked = if number.is_multiple_of(7) { 1_000 << (number % 13) } else { 0 };
         let label = (number % LABELS) as u16;
         let first_byte = Some(done.saturating_sub(1_000 + number));
         let exchange =
             Exchange { write: now, written: true, first_byte, end, ..Exchange::unfinished(done) };
-        iteration.exchange(Exchange { label, connect, ..exchange });
+        iteration.exchange(Exchange { label, blocked, connect, ..exchange });
         Ok(IterationEnd::finished(done))
     }
 

@@ -80,7 +80,7 @@ pub struct Latency {
 /// Usual response times as powers of two in ns: 8 µs to 0.5 s.
 const USUAL_BITS: Range<u32> = 13..29;
 
-/// Usual lateness, and usual times of a response's body: 0.3 µs to 4 ms.
+/// Usual lateness, waits for a connection, and times of a response's body: 0.3 µs to 4 ms.
 const USUAL_SHORT_BITS: Range<u32> = 8..22;
 
 /// Maps memory for the usual response times in an empty histogram.
@@ -89,14 +89,18 @@ pub(super) fn make_room(histogram: &mut Histogram) {
 }
 
 impl Latency {
-    /// Maps memory for what every request records, so that the first seconds cause no page faults.
+    /// Maps memory for the usual latencies, so that the first seconds cause no page faults.
     /// Requires empty histograms.
     pub(super) fn make_room(&mut self) {
-        for metric in [LatencyMetric::OkResponse, LatencyMetric::Service, LatencyMetric::FirstByte]
-        {
+        for metric in [
+            LatencyMetric::OkResponse,
+            LatencyMetric::OtherResponse,
+            LatencyMetric::Service,
+            LatencyMetric::FirstByte,
+        ] {
             make_room(self.of_mut(metric));
         }
-        for metric in [LatencyMetric::Lateness, LatencyMetric::Download] {
+        for metric in [LatencyMetric::Lateness, LatencyMetric::Blocked, LatencyMetric::Download] {
             self.of_mut(metric).make_room(USUAL_SHORT_BITS);
         }
     }
