@@ -11,6 +11,7 @@ use std::path::Path;
 
 use gake_core::record::{Fault, Tally};
 use gake_files::Access;
+use gake_wire::fault::system_text;
 use report::{Ab, Attributes, FailureCounts, csv, gnuplot, html, text};
 
 use crate::NativeResult;
@@ -53,14 +54,16 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
         Ok(options) => options,
         Err(wrong) => return refuse(&wrong, console),
     };
-    if is_unresolved(&options) {
-        console.result(&opening(&options))?;
-        let host = &options.location.host;
-        let why = "Name or service not known (670002)";
-        console.plain(&format!("apr_sockaddr_info_get() for {host}: {why}\n"));
-        return Ok(Exit::Tool(UNRESOLVED));
-    }
-    let run = ToolRun::prepare(options.spec(), native, console)?;
+    let run = match ToolRun::prepare(options.spec(), native, console) {
+        Err(_) if is_unresolved(&options) => {
+            console.result(&opening(&options))?;
+            let host = &options.location.host;
+            let why = "Name or service not known (670002)";
+            console.plain(&format!("apr_sockaddr_info_get() for {host}: {why}\n"));
+            return Ok(Exit::Tool(UNRESOLVED));
+        }
+        run => run?,
+    };
     native.check_conflicts(
         [&options.samples, &options.percentages].into_iter().flatten().map(String::as_str),
     )?;
@@ -260,8 +263,7 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         Fault::Dns => ("apr_sockaddr_info_get()", "Name or service not known", 670_002),
         Fault::Tls(reason) => ("SSL handshake failed", reason, 1),
         Fault::Unreachable(number) => {
-            let error = io::Error::from_raw_os_error(number).to_string();
-            let what = error.split(" (os error").next().unwrap_or_default();
+            let what = system_text(&io::Error::from_raw_os_error(number));
             return Some((format!("apr_socket_connect(): {what} ({number})"), number as u8));
         }
         Fault::Other(number) => return Some((format!("{fault} ({number})"), number as u8)),

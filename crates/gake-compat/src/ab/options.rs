@@ -9,6 +9,7 @@ use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
     TlsSpec,
 };
+use gake_wire::fault::system_text;
 use gake_wire::{Location, Scheme, basic_authorization_as_given};
 
 use super::AbUsageError;
@@ -301,8 +302,7 @@ fn method_and_body(parsed: &Parsed) -> Result<(String, Body), AbUsageError> {
 /// The file of a body; ab's error names POST for PUT, too.
 fn read_body(path: &str) -> Result<Arc<[u8]>, AbUsageError> {
     let bytes = body_file(path).map_err(|error| {
-        let error = error.to_string();
-        let why = error.split(" (os error").next().unwrap_or_default();
+        let why = system_text(&error);
         AbUsageError::Plain(format!("ab: Could not open POST data file ({path}): {why}"))
     })?;
     Ok(bytes.into())

@@ -18,6 +18,7 @@ use gake_core::record::{Fault, Histogram, LatencyMetric, Tally};
 use gake_core::spec::{RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_run::SecondUpdate;
 use gake_wire::Location;
+use gake_wire::fault::system_text;
 use lua::LuaScript;
 use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 
@@ -113,8 +114,7 @@ fn reach(url: &str) -> Result<(), String> {
     let location = Location::parse(url).map_err(|error| error.to_string())?;
     let (host, port) = (location.host.as_str(), location.port);
     TcpStream::connect((host, port)).map(drop).map_err(|error| {
-        let error = error.to_string();
-        let why = error.split(" (os error").next().unwrap_or_default();
+        let why = system_text(&error);
         format!("unable to connect to {host}:{port} {why}")
     })
 }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use gake_k6::user::vu::Vu;
+use gake_wire::fault::go_text;
 use serde_json::json;
 use simple_dns::rdata::{OPT, RData};
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
@@ -84,12 +85,12 @@ async fn exchange(
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
-    let dial = |error: std::io::Error| format!("dial udp {server}: {}", reason(&error));
+    let dial = |error: std::io::Error| format!("dial udp {server}: {}", go_text(&error));
     let socket = UdpSocket::bind((any, 0)).await.map_err(dial)?;
     socket.connect(server).await.map_err(dial)?;
     let local = socket.local_addr().map_err(dial)?;
     let sent = socket.send(question).await.map_err(|error| {
-        let why = reason(&error);
+        let why = go_text(&error);
         format!(
             "unable to send request DNS packet; reason: write udp {local}->{server}: write: {why}"
         )
@@ -111,16 +112,10 @@ async fn exchange(
             buffer.truncate(length);
             return Ok(buffer);
         }
-        Some(Err(error)) => format!("read: {}", reason(&error)),
+        Some(Err(error)) => format!("read: {}", go_text(&error)),
         None => "i/o timeout".to_owned(),
     };
     Err(format!("unable to receive response DNS packet; reason: read udp {local}->{server}: {why}"))
-}
-
-/// Go's text of a system's error.
-fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 fn records(packet: &Packet<'_>) -> Result<Vec<String>, Rejection> {

@@ -27,11 +27,33 @@ pub fn of_connect(error: &io::Error) -> Fault {
     }
 }
 
+/// A system error without its number: `Network is unreachable`. Where C libraries differ, the words are
+/// glibc's, which other tools have.
+#[must_use]
+pub fn system_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = match error.raw_os_error() {
+        Some(libc::ENETUNREACH) => "Network is unreachable",
+        Some(libc::EHOSTUNREACH) => "No route to host",
+        Some(libc::EADDRNOTAVAIL) => "Cannot assign requested address",
+        Some(libc::EADDRINUSE) => "Address already in use",
+        Some(libc::ETIMEDOUT) => "Connection timed out",
+        Some(libc::EMFILE) => "Too many open files",
+        _ => text.split(" (os error").next().unwrap_or_default(),
+    };
+    text.to_owned()
+}
+
 /// A system error in Go's words: `network is unreachable`.
 #[must_use]
+pub fn go_text(error: &io::Error) -> String {
+    system_text(error).to_lowercase()
+}
+
+/// As [`go_text`], of an error by its number.
+#[must_use]
 pub fn go_errno_text(errno: i32) -> String {
-    let text = io::Error::from_raw_os_error(errno).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+    go_text(&io::Error::from_raw_os_error(errno))
 }
 
 /// The fault of an error while reading a response, in the given phase.
@@ -166,4 +188,26 @@ fn tls_reason(error: &io::Error) -> Option<&'static str> {
         Error::PeerIncompatible(_) => "the peer supports no common TLS parameters",
         _ => "the TLS session failed",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_errors_have_the_same_words_with_every_c_library() {
+        for (errno, text) in [
+            (libc::ENETUNREACH, "Network is unreachable"),
+            (libc::EHOSTUNREACH, "No route to host"),
+            (libc::ECONNREFUSED, "Connection refused"),
+            (libc::EADDRNOTAVAIL, "Cannot assign requested address"),
+            (libc::EADDRINUSE, "Address already in use"),
+            (libc::ETIMEDOUT, "Connection timed out"),
+            (libc::EMFILE, "Too many open files"),
+            (libc::ENOENT, "No such file or directory"),
+        ] {
+            assert_eq!(system_text(&io::Error::from_raw_os_error(errno)), text);
+            assert_eq!(go_errno_text(errno), text.to_lowercase());
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! How Go's resolver reports that a name has no address.
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::OnceLock;
 use std::time::Duration;
+
+use super::fault::go_text;
 
 const PORT: u16 = 53;
 
@@ -82,7 +84,7 @@ fn failure(server: SocketAddr) -> Option<String> {
     };
     let socket = UdpSocket::bind((any, 0)).ok()?;
     if let Err(error) = socket.connect(server) {
-        return Some(format!("dial udp {server}: connect: {}", reason(&error)));
+        return Some(format!("dial udp {server}: connect: {}", go_text(&error)));
     }
     if !server.ip().is_loopback() {
         return None;
@@ -91,20 +93,7 @@ fn failure(server: SocketAddr) -> Option<String> {
     let asked = socket.send(&[0]).and_then(|_| socket.recv(&mut [0]));
     let refused = asked.err().filter(|error| error.kind() == ErrorKind::ConnectionRefused)?;
     let own = socket.local_addr().ok()?;
-    Some(format!("read udp {own}->{server}: read: {}", reason(&refused)))
-}
-
-/// Go's words for an error of the system.
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::NetworkUnreachable => "network is unreachable".to_owned(),
-        ErrorKind::HostUnreachable => "no route to host".to_owned(),
-        ErrorKind::ConnectionRefused => "connection refused".to_owned(),
-        _ => {
-            let text = error.to_string();
-            text.split(" (os error").next().unwrap_or_default().to_lowercase()
-        }
-    }
+    Some(format!("read udp {own}->{server}: read: {}", go_text(&refused)))
 }
 
 #[cfg(test)]
