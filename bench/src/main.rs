@@ -59,7 +59,7 @@ use xtask::workspace;
 const PARTS: [&str; 11] =
     ["cpu", "arrival", "stall", "memory", "start", "inputs", HTTP2, GRPC, SHADOW, K6, SINKS];
 
-/// The parts with a goal (DESIGN.md, Numbers), which `bench goals` does in a quarter of an hour.
+/// The parts with a goal (DESIGN.md, Numbers), which `bench goals` does in ten minutes.
 const GOALS: [&str; 7] = ["cpu", "arrival", "start", "inputs", HTTP2, SHADOW, K6];
 
 /// The part with servers of its own, done when it is asked for.
@@ -85,7 +85,7 @@ const ON_REQUEST: [&str; 5] = [HTTP2, GRPC, SHADOW, K6, SINKS];
 enum Pace {
     /// To be kept: half an hour and more.
     Whole,
-    /// To be kept: what has a goal, in a quarter of an hour.
+    /// To be kept: what has a goal, in ten minutes.
     Goals,
     /// To see that it works.
     Quick,

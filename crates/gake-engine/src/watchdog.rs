@@ -50,8 +50,8 @@ pub(crate) struct Watchdog {
 
 /// Silence after which a worker of this plan is abandoned once the run had to be over.
 pub(crate) fn silence(plan: &Plan) -> Duration {
-    let lanes = plan.scenarios().iter().map(|one| one.load.users().unwrap_or(one.max_in_flight));
-    SILENCE + CLOSING * u32::try_from(lanes.sum::<usize>()).unwrap_or(u32::MAX)
+    let lanes: usize = plan.scenarios().iter().map(Plan::lanes).sum();
+    SILENCE + CLOSING * u32::try_from(lanes).unwrap_or(u32::MAX)
 }
 
 impl Watchdog {

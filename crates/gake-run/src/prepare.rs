@@ -306,9 +306,8 @@ impl ResolvedRun {
     pub fn spread_over_cores(&mut self) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let plan = Arc::make_mut(&mut self.plan);
-        let lanes =
-            plan.scenarios().iter().map(|one| one.load.users().unwrap_or(one.max_in_flight));
-        plan.threads = cores.min(lanes.max().unwrap_or(1)).max(1);
+        let lanes = plan.scenarios().iter().map(Plan::lanes).max();
+        plan.threads = cores.min(lanes.unwrap_or(1));
     }
 
     /// Hides secrets in names of targets and labels, and in the bodies of failed responses.

@@ -22,7 +22,7 @@ const BUSY: f64 = 0.8;
 const NAMED: f64 = 0.1;
 /// The delay of the first search of the targets' processes, unless it belongs to the first reading: it
 /// would take the core from the first requests, and a shorter run needs no search.
-pub(crate) const SEARCH_AFTER: Duration = Duration::from_millis(20);
+const SEARCH_AFTER: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(crate) struct Machine {
@@ -74,9 +74,10 @@ impl Machine {
         }
     }
 
-    /// Whether a further reading, the first that has the targets' processes, is due soon.
-    pub(crate) fn needs_second_reading(&self) -> bool {
-        self.processes.as_ref().is_some_and(|processes| processes.pids().is_empty())
+    /// When a further reading is due, the first that has the targets' processes.
+    pub(crate) fn second_reading(&self) -> Option<Instant> {
+        let is_missing = self.processes.as_ref().is_some_and(|one| one.pids().is_empty());
+        is_missing.then_some(self.search)
     }
 
     pub(crate) fn read(&mut self, now: Instant) -> Vec<Level> {

@@ -15,7 +15,7 @@ use tokio::time::MissedTickBehavior;
 use crate::actuator::Actuator;
 use crate::database::DatabaseSource;
 use crate::level::{FIRST, Level, no_response, within};
-use crate::machine::{Machine, SEARCH_AFTER};
+use crate::machine::Machine;
 use crate::process::{ProcessSelector, Processes};
 use crate::prometheus::Prometheus;
 use crate::source::WatchSource;
@@ -175,8 +175,8 @@ async fn watch(
         // An error means that the sampler was dropped.
         let _ = sender.send(WatchEvent::Settings(settings));
         let _ = sender.send(readings(began, &name, first));
-        let searching = reader.needs_second_reading().then(|| Arc::clone(searching));
-        if let Some(searching) = &searching {
+        let second = reader.second_reading().map(|at| (at, Arc::clone(searching)));
+        if second.is_some() {
             searching.store(true, Relaxed);
         }
         let task = SourceTask {
@@ -186,7 +186,7 @@ async fn watch(
             refreshable: is_refreshable(source),
             failing: false,
             sender: sender.clone(),
-            searching,
+            second,
         };
         tokio::task::spawn_local(task.run(reader, refreshed.clone()));
     }
@@ -200,23 +200,23 @@ struct SourceTask {
     refreshable: bool,
     failing: bool,
     sender: Sender<WatchEvent>,
-    /// Until the second reading, if that is due soon.
-    searching: Option<Arc<AtomicBool>>,
+    /// The second reading, if it is due at an instant of its own, and what is true until then.
+    second: Option<(Instant, Arc<AtomicBool>)>,
 }
 
 impl SourceTask {
     async fn run(mut self, mut reader: SourceReader, mut refreshed: watch::Receiver<u64>) {
         let mut ticks = tokio::time::interval_at((Instant::now() + self.every).into(), self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let search = Instant::now() + SEARCH_AFTER;
+        let second = self.second.as_ref().map_or_else(Instant::now, |(at, _)| *at);
         loop {
             let asked = tokio::select! {
-                () = tokio::time::sleep_until(search.into()), if self.searching.is_some() => false,
+                () = tokio::time::sleep_until(second.into()), if self.second.is_some() => false,
                 _ = ticks.tick() => false,
                 asked = refreshed.changed(), if self.refreshable => asked.is_ok(),
             };
             self.read(&mut reader).await;
-            if let Some(searching) = self.searching.take_if(|_| Instant::now() >= search) {
+            if let Some((_, searching)) = self.second.take_if(|(at, _)| Instant::now() >= *at) {
                 searching.store(false, Relaxed);
             }
             if asked {
@@ -332,9 +332,10 @@ impl SourceReader {
         }
     }
 
-    /// Whether the first reading was partial, and another is due soon.
-    fn needs_second_reading(&self) -> bool {
-        matches!(self, Self::Machine(machine) if machine.needs_second_reading())
+    /// When another reading is due, if the first was partial.
+    fn second_reading(&self) -> Option<Instant> {
+        let Self::Machine(machine) = self else { return None };
+        machine.second_reading()
     }
 
     fn settings(&self, source: &str) -> Vec<TargetSetting> {

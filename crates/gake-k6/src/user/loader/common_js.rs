@@ -18,11 +18,7 @@ impl Modules {
         name: &str,
         text: &str,
     ) -> rquickjs::Result<Object<'js>> {
-        if let Some(made) = self.made.borrow().get(name) {
-            return made.clone().restore(ctx);
-        }
-        let code = Self::common_js_code(ctx, name, text)?;
-        self.run_common_js(ctx, name, &code)
+        self.run_common_js(ctx, name, || Self::common_js_code(ctx, name, text))
     }
 
     /// The module of a CommonJS file that an ES module imports: it runs in its turn.
@@ -36,7 +32,7 @@ impl Modules {
         let code = Self::common_js_code(ctx, name, text)?;
         let (modules, owned) = (self.clone(), name.to_owned());
         let run = move |ctx: Ctx<'js>, code: Function<'js>| -> rquickjs::Result<Value<'js>> {
-            modules.run_common_js(&ctx, &owned, &code)?.get("exports")
+            modules.run_common_js(&ctx, &owned, || Ok(code))?.get("exports")
         };
         let bind: Function<'js> = ctx.eval("(run, code) => () => run(code)")?;
         let make: Function<'js> = bind.call((named("", "run", run), code))?;
@@ -62,11 +58,12 @@ impl Modules {
         &self,
         ctx: &Ctx<'js>,
         name: &str,
-        code: &Function<'js>,
+        code: impl FnOnce() -> rquickjs::Result<Function<'js>>,
     ) -> rquickjs::Result<Object<'js>> {
         if let Some(made) = self.made.borrow().get(name) {
             return made.clone().restore(ctx);
         }
+        let code = code()?;
         let module = Object::new(ctx.clone())?;
         let exports = Object::new(ctx.clone())?;
         module.set("exports", exports.clone())?;
